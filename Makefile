@@ -1,0 +1,52 @@
+# Bare `make` prints what there is to do.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format docs clean
+
+help:  ## Print the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.demo  ## Train the built-in model on the built-in questions (a minute or two)
+	$(BIN)/pippin train --output_dir runs/demo --overwrite_output_dir
+
+test: $(VENV)/.test  ## Install what the tests need and run them
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.test  ## Put the code into the one style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs  ## Build the guide into site/
+	$(BIN)/mkdocs build --strict
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache site
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch goes first and alone, so that its pinned build is there before anything asks for another.
+$(VENV)/.base: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) torch
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.base
+	$(INSTALL) --editable '.[demo]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(INSTALL) --editable '.[demo,hub,test]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.base
+	$(INSTALL) --editable '.[docs]'
+	touch $@

@@ -1,0 +1,45 @@
+"""Pippin from Python: `pippin.train(...)` and `pippin.load(run).predict(texts)`."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from pippin.machine.backends import check_device_name, prepare_environment
+from pippin.recipe.reading import recipe_from
+from pippin.report.report import Report
+
+
+def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **settings: Any) -> Report:
+    """Fine-tune a model; the same settings as the flags of `pippin train`.
+
+    >>> report = train("reviews.csv", num_train_epochs=3)   # doctest: +SKIP
+    >>> report.results["eval_accuracy"]                     # doctest: +SKIP
+    """
+    if data is not None:
+        settings["data"] = str(data)
+    reading = recipe_from(settings)
+    if reading.recipe.device:
+        check_device_name(reading.recipe.device)
+    prepare_environment()
+    from pippin.job import run_job
+    from pippin.report.terminal import Terminal
+
+    terminal = Terminal(quiet=True) if quiet else Terminal.for_recipe(reading.recipe)
+    for note in reading.notes:
+        terminal.note(note)
+    return run_job(reading.recipe, terminal)
+
+
+def load(folder: str | PathLike[str], device: str | None = None) -> Any:
+    """A trained model, ready to predict: a Pippin run or any transformers classifier's folder.
+
+    >>> load("runs/reviews").predict(["What a lovely film"])   # doctest: +SKIP
+    [Prediction(label='positive', score=0.98)]
+    """
+    if device:
+        check_device_name(device)
+    prepare_environment()
+    from pippin.predictor import Predictor
+
+    return Predictor.load(str(folder), device)

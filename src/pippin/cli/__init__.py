@@ -1,0 +1,1 @@
+"""The command line: one small module per command, and a dispatcher that imports only the chosen one."""

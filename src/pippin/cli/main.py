@@ -1,0 +1,60 @@
+"""The dispatcher: finds the command's module, imports it alone, and turns a user's mistake into exit code 2."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from pippin._version import __version__
+from pippin.errors import PippinError, nearest
+
+#: command -> (module, one line for the help)
+COMMANDS = {
+    "train": (
+        "pippin.cli.train",
+        "Fine-tune a model on a file, a folder, a known task, or the built-in questions.",
+    ),
+    "predict": ("pippin.cli.predict", "Label texts with a trained model."),
+}
+
+
+def usage() -> str:
+    rows = "\n".join(f"  {name:10} {line}" for name, (_, line) in COMMANDS.items())
+    return (
+        "pippin: fine-tune Transformer models on the computer at hand.\n\n"
+        f"Usage: pippin COMMAND [...]\n\nCommands:\n{rows}\n\n"
+        "First steps:\n"
+        "  pippin train                    built-in questions, built-in model: about a minute on a laptop\n"
+        "  pippin train reviews.csv        your own file: columns found, split made, device chosen, model saved\n"
+        '  pippin predict runs/reviews --text "What a lovely film"\n\n'
+        "`pippin COMMAND --help` explains a command. `pippin --version` prints the version."
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        print(f"pippin {__version__}")
+        return 0
+    name, *rest = arguments
+    try:
+        if name not in COMMANDS:
+            raise PippinError(
+                f"pippin {name}: there is no such command.{nearest(name, list(COMMANDS), 'pippin ')} "
+                "See `pippin --help`."
+            )
+        command = import_module(COMMANDS[name][0])
+        return int(command.run(rest))
+    except PippinError as error:
+        print(f"pippin: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # e.g. `pippin predict … | head`
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("\npippin: interrupted.", file=sys.stderr)
+        return 130

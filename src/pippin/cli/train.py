@@ -1,0 +1,74 @@
+"""`pippin train`: words to a Recipe, then the job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pippin.cli.flags import help_page, split_words
+from pippin.errors import Mistakes, PippinError
+from pippin.recipe.reading import Given, Reading, read_recipe, settings_from_file
+
+INTRO = """
+Usage: pippin train [FILE|FOLDER] [--flag value ...] [--config FILE]
+
+Fine-tune a model for text classification (or regression) and save it as transformers does.
+
+  pippin train                          the built-in questions with the built-in model
+  pippin train reviews.csv              your own rows: CSV, TSV, JSON, JSONL or Parquet
+  pippin train reviews.csv --label_column stars --text_column title,body
+  pippin train --task_name mrpc --data_dir glue_data --model_name_or_path google-bert/bert-base-cased \\
+      --do_train --do_eval --learning_rate 2e-5 --num_train_epochs 3 --output_dir runs/mrpc
+
+What is left out is chosen from the model, the data and the machine, and printed with its reason before
+training. Flags may be written --like_this or --like-this; a YAML or JSON file of the same names goes in
+with --config, and flags win over it. Hugging Face's run_glue.py flags work under their own names.
+"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    if any(word in ("-h", "--help") for word in arguments):
+        print(help_page(INTRO))
+        return 0
+    reading = read_command(arguments)
+    from pippin.machine.backends import check_device_name, prepare_environment
+
+    if reading.recipe.device:
+        check_device_name(reading.recipe.device)
+    prepare_environment()
+    from pippin.job import run_job
+    from pippin.report.terminal import Terminal
+
+    terminal = Terminal.for_recipe(reading.recipe)
+    for note in reading.notes:
+        terminal.note(note)
+    run_job(reading.recipe, terminal)
+    return 0
+
+
+def read_command(arguments: list[str]) -> Reading:
+    """The Recipe that a command line asks for: defaults < --config file < flags."""
+    words = split_words(arguments)
+    mistakes = list(words.mistakes)
+    from_files: list[Given] = []
+    flags: list[Given] = []
+    for given in words.settings:
+        if given.name != "config":
+            flags.append(given)
+            continue
+        try:
+            from_files += settings_from_file(str(given.value))
+        except PippinError as error:
+            mistakes.append(str(error))
+    if words.positional:
+        flags.insert(0, Given("data", words.positional[0], f"FILE {words.positional[0]}"))
+        if words.positional[0].endswith((".yaml", ".yml")) and Path(words.positional[0]).is_file():
+            raise Mistakes(
+                [f"{words.positional[0]} looks like a settings file: use --config {words.positional[0]}"]
+            )
+    if len(words.positional) > 1:
+        mistakes.append(
+            f"one FILE or FOLDER at a time, but {len(words.positional)} were named: {', '.join(words.positional)}. "
+            "For separate splits use --train_file, --validation_file and --test_file."
+        )
+    return read_recipe([*from_files, *flags], mistakes)

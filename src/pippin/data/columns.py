@@ -1,0 +1,145 @@
+"""Which columns hold the text and the label: by flag, by task, by name, then by content; always said."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pippin.data.tables import Table
+from pippin.data.tasks import Task
+from pippin.errors import PippinError, nearest
+from pippin.recipe import Recipe
+
+_PAIRS = [
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("text1", "text2"),
+    ("text_a", "text_b"),
+    ("text", "text_pair"),
+    ("query", "passage"),
+    ("#1 string", "#2 string"),
+]
+_TEXTS = ["text", "sentence", "document", "content", "review", "question", "utterance", "query", "comment", "message", "tweet", "body", "description", "input", "phrase", "headline", "title", "post", "prompt"]
+_LABELS = ["label", "labels", "category", "class", "target", "intent", "sentiment", "coarse_label", "topic", "tag", "emotion", "type", "stars", "rating", "is_duplicate", "gold_label", "quality", "score", "output", "y"]
+_ID_NAME = re.compile(r"(id|idx|index|guid|uid|uuid|key|row|no|unnamed.*|.*[_ ]id|#)", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+([eE][-+]?\d+)?\s*")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The chosen columns and the sentence that says why."""
+
+    text: tuple[str, ...]
+    label: str
+    reason: str
+
+
+def find_columns(table: Table, recipe: Recipe, task: Task) -> Columns:
+    """Choose the label column, then one or two text columns among the rest."""
+    label, label_reason = _label_column(table, recipe, task)
+    text, text_reason = _text_columns(table, recipe, task, label)
+    named = " and ".join(repr(name) for name in text)
+    return Columns(text, label, f"text from {named} ({text_reason}), label from {label!r} ({label_reason})")
+
+
+def _label_column(table: Table, recipe: Recipe, task: Task) -> tuple[str, str]:
+    if recipe.label_column:
+        return _named(table, recipe.label_column, "--label_column"), "named by flag"
+    if task.label_column:
+        return _named(table, task.label_column, f"task {task.name}"), "the task's"
+    others = [name for name in table.columns if name not in recipe.text_column]
+    by_name = {name.lower(): name for name in others}
+    for known in _LABELS:
+        if known in by_name:
+            return by_name[known], "by its name"
+    candidates = [
+        name for name in others if not _looks_like_id(table, name) and _looks_like_label(table.columns[name])
+    ]
+    if len(candidates) == 1:
+        return candidates[0], "the only column with few different values"
+    what = (
+        f"{', '.join(candidates)} could all be it"
+        if candidates
+        else "no column is named label or looks like one"
+    )
+    raise PippinError(
+        f"{table.origin}: which column is the label? {what}; the columns are {', '.join(table.columns)}. "
+        f"Add --label_column NAME.{_header_hint(table)}"
+    )
+
+
+def _text_columns(table: Table, recipe: Recipe, task: Task, label: str) -> tuple[tuple[str, ...], str]:
+    if recipe.text_column:
+        return tuple(_named(table, name, "--text_column") for name in recipe.text_column), "named by flag"
+    if task.text_columns:
+        return tuple(_named(table, name, f"task {task.name}") for name in task.text_columns), "the task's"
+    others = [name for name in table.columns if name != label]
+    by_name = {name.lower(): name for name in others}
+    for first, second in _PAIRS:
+        if first in by_name and second in by_name:
+            return _checked(table, (by_name[first], by_name[second])), "by their names"
+    for known in _TEXTS:
+        if known in by_name:
+            return _checked(table, (by_name[known],)), "by its name"
+    wordy = [
+        name for name in others if not _looks_like_id(table, name) and not _is_numeric(table.columns[name])
+    ]
+    if not wordy:
+        raise PippinError(
+            f"{table.origin}: which column is the text? None of {', '.join(table.columns)} looks like one. "
+            f"Add --text_column NAME.{_header_hint(table)}"
+        )
+    longest = max(wordy, key=lambda name: _mean_length(table.columns[name]))
+    others_said = (
+        f"; not used: {', '.join(name for name in others if name != longest)}" if len(others) > 1 else ""
+    )
+    return (longest,), f"the longest texts{others_said}"
+
+
+def _named(table: Table, name: str, asked_by: str) -> str:
+    if name in table.columns:
+        return name
+    raise PippinError(
+        f"{table.origin} has no column {name!r} ({asked_by}); it has {', '.join(table.columns)}."
+        + nearest(name, list(table.columns))
+    )
+
+
+def _checked(table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if _is_numeric(table.columns[name]):
+            example = next(value for value in table.columns[name] if value not in (None, ""))
+            raise PippinError(
+                f"{table.origin}, column {name!r} holds only numbers (such as {example}), not text. "
+                f"Name the text with --text_column; `--text_column {name}` takes the numbers as text."
+            )
+    return names
+
+
+def _looks_like_id(table: Table, name: str) -> bool:
+    return bool(_ID_NAME.fullmatch(name)) and len(set(map(str, table.columns[name]))) > 0.9 * len(table)
+
+
+def _looks_like_label(values: list[Any]) -> bool:
+    present = [str(value).strip() for value in values if value not in (None, "")]
+    distinct = set(present)
+    short = sum(map(len, distinct)) <= 40 * len(distinct)
+    return 2 <= len(distinct) <= max(2, len(present) // 2) and short
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    present = [value for value in values if value not in (None, "")]
+    return bool(present) and all(_NUMBER.fullmatch(str(value)) for value in present)
+
+
+def _mean_length(values: list[Any]) -> float:
+    return sum(len(str(value)) for value in values if value is not None) / max(1, len(values))
+
+
+def _header_hint(table: Table) -> str:
+    if table.origin.endswith((".csv", ".tsv")):
+        return " (The first line of the file must name the columns.)"
+    return ""

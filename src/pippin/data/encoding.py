@@ -1,0 +1,67 @@
+"""Examples into token numbers, once, kept ragged: padding is the batch's business."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pippin.data.dataset import Examples
+
+#: Texts handed to the tokenizer at a time.
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The tokens of all rows end to end; row i is at offsets[i]:offsets[i + 1]."""
+
+    tokens: np.ndarray
+    segments: np.ndarray | None
+    """token_type_ids, for models that have them."""
+    offsets: np.ndarray
+    labels: np.ndarray | None
+    cut: int
+    """How many rows were longer than the limit."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+
+def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
+    """Tokenise with truncation to max_length, as `tokenizer(text, pair)` does."""
+    tokens: list[np.ndarray] = []
+    segments: list[np.ndarray] = []
+    lengths: list[int] = []
+    cut = 0
+    has_segments = "token_type_ids" in tokenizer.model_input_names
+    for start in range(0, len(examples), _CHUNK):
+        stop = start + _CHUNK
+        batch = tokenizer(
+            examples.texts[start:stop],
+            examples.pairs[start:stop] if examples.pairs is not None else None,
+            truncation=True,
+            max_length=max_length,
+            return_attention_mask=False,
+            return_token_type_ids=has_segments,
+        )
+        for row in batch["input_ids"]:
+            tokens.append(np.asarray(row, dtype=np.int32))
+            lengths.append(len(row))
+        if has_segments:
+            segments.extend(np.asarray(row, dtype=np.int32) for row in batch["token_type_ids"])
+        cut += _count_cut(batch)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    joined_segments = np.concatenate(segments) if segments else None
+    return Encoded(np.concatenate(tokens), joined_segments, offsets, examples.labels, cut)
+
+
+def _count_cut(batch: Any) -> int:
+    """Rows that lost tokens. Only fast tokenizers tell."""
+    encodings = getattr(batch, "encodings", None) or []
+    return sum(bool(encoding.overflowing) for encoding in encodings)

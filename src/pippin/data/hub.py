@@ -1,0 +1,63 @@
+"""Rows from the Hugging Face Hub: known tasks as Parquet files, any other data set through the package `datasets`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pippin.data.folders import read_split_folder
+from pippin.data.tables import Table
+from pippin.data.tasks import Task
+from pippin.errors import PippinError
+
+
+def task_from_hub(task: Task, cache_dir: str | None, token: str | None) -> dict[str, Table]:
+    """The splits of a known task, from the Hub's cache or the Hub itself."""
+    from huggingface_hub import snapshot_download
+
+    if task.name == "trec":
+        repository, revision, folder = "CogComp/trec", "refs/convert/parquet", "default"
+    else:
+        repository, revision, folder = "nyu-mll/glue", "main", str(task.name)
+    try:
+        snapshot = snapshot_download(
+            repository,
+            repo_type="dataset",
+            revision=revision,
+            allow_patterns=[f"{folder}/*.parquet", f"{folder}/*/*.parquet"],
+            cache_dir=cache_dir,
+            token=token,
+        )
+    except Exception as error:  # the Hub's client raises many kinds; each means "cannot be had"
+        raise PippinError(
+            f"--task_name {task.name}: {repository} cannot be had from the Hub ({_first_line(error)}). "
+            "Check the network, or give a local folder with --data_dir."
+        ) from None
+    return read_split_folder(Path(snapshot) / folder)
+
+
+def dataset_from_hub(
+    name: str, config: str | None, cache_dir: str | None, token: str | None
+) -> dict[str, Table]:
+    """The splits of any data set that `datasets` can load."""
+    try:
+        from datasets import ClassLabel, load_dataset
+    except ImportError:
+        raise PippinError("--dataset_name needs the package datasets: pip install 'pippin[hub]'") from None
+    try:
+        loaded = load_dataset(name, config, cache_dir=cache_dir, token=token)
+    except Exception as error:  # likewise many kinds
+        raise PippinError(f"--dataset_name {name}: cannot be loaded ({_first_line(error)}).") from None
+    tables = {}
+    for split, rows in loaded.items():
+        classes = {
+            column: tuple(kind.names)
+            for column, kind in rows.features.items()
+            if isinstance(kind, ClassLabel)
+        }
+        columns = {column: list(rows[column]) for column in rows.column_names}
+        tables[str(split)] = Table(columns, f"{name} ({split})", classes)
+    return tables
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0] or type(error).__name__

@@ -1,0 +1,31 @@
+"""TREC's question files: one `COARSE:fine question` per line, in latin-1 as their publishers ship them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pippin.data.tables import Table, decode
+from pippin.errors import PippinError
+
+TRAIN_FILE, TEST_FILE = "train_5500.label", "TREC_10.label"
+
+
+def trec_folder(data_dir: Path) -> Path | None:
+    """The folder that holds the files: data_dir itself or one directly in it."""
+    candidates = [data_dir, *sorted(child for child in data_dir.iterdir() if child.is_dir())]
+    return next((folder for folder in candidates if (folder / TRAIN_FILE).is_file()), None)
+
+
+def read_trec_file(path: Path) -> Table:
+    """Columns text, coarse_label and fine_label."""
+    texts, coarse, fine = [], [], []
+    for number, line in enumerate(decode(path, "latin-1").split("\n"), 1):
+        if not line.strip():
+            continue
+        label, _, question = line.strip().partition(" ")
+        if ":" not in label or not question:
+            raise PippinError(f"{path}, line {number}: expected `COARSE:fine question`, found {line[:60]!r}.")
+        texts.append(question)
+        coarse.append(label.partition(":")[0])
+        fine.append(label)
+    return Table({"text": texts, "coarse_label": coarse, "fine_label": fine}, str(path))

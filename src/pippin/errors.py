@@ -1,0 +1,32 @@
+"""What Pippin raises when the user can put it right: one plain message, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+class PippinError(Exception):
+    """A mistake that the user can mend. The message says what happened, the value, and what to type next."""
+
+
+class Mistakes(PippinError):
+    """Several mistakes found in one go, so that the user mends them in one go."""
+
+    def __init__(self, mistakes: Sequence[str]):
+        self.mistakes = tuple(mistakes)
+        if len(self.mistakes) == 1:
+            super().__init__(self.mistakes[0])
+        else:
+            lines = "\n".join(f"  {number}. {text}" for number, text in enumerate(self.mistakes, 1))
+            super().__init__(f"{len(self.mistakes)} things to put right:\n{lines}")
+
+
+def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
+    """A sentence that names the known word closest to a mistyped one, or nothing.
+
+    >>> nearest("lerning_rate", ["learning_rate", "seed"], prefix="--")
+    ' Did you mean --learning_rate?'
+    """
+    matches = get_close_matches(word, known, n=1, cutoff=0.6)
+    return f" Did you mean {prefix}{matches[0]}?" if matches else ""

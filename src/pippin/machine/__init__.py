@@ -1,0 +1,1 @@
+"""What this computer can do: the probe, the Machine as data, and one backend per device."""

@@ -1,0 +1,45 @@
+"""One backend per device. A backend is the only code that knows its device's name and habits."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from pippin.errors import PippinError, nearest
+from pippin.machine.backends.base import Backend
+
+#: In the order in which a job prefers them.
+_MODULES = {
+    "mps": ("pippin.machine.backends.mps", "MpsBackend"),
+    "cuda": ("pippin.machine.backends.cuda", "CudaBackend"),
+    "cpu": ("pippin.machine.backends.cpu", "CpuBackend"),
+}
+
+
+def get_backend(device: str) -> Backend:
+    """The backend of a device name such as `cpu` or `cuda:1`."""
+    kind, _, index = device.partition(":")
+    module, name = _MODULES[kind]
+    return getattr(import_module(module), name)(int(index) if index else None)
+
+
+def all_backends() -> list[Backend]:
+    """Every backend, the preferred one first."""
+    return [get_backend(kind) for kind in _MODULES]
+
+
+def check_device_name(device: str) -> None:
+    """Refuse a name that no backend has. Needs no torch."""
+    kind, _, index = device.partition(":")
+    if kind not in _MODULES or (index and not index.isdigit()):
+        raise PippinError(
+            f"--device {device}: there is no such device; use one of {', '.join(_MODULES)}."
+            + nearest(kind, list(_MODULES), "--device ")
+        )
+
+
+def prepare_environment() -> None:
+    """Set what torch reads once, when it is imported. Call before the first import of torch."""
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")
+    # Forked children of a tokenizer's threads only produce warnings: Pippin forks none.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")

@@ -1,0 +1,82 @@
+"""What every backend answers. The defaults are those of a plain device such as the CPU."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from pippin.machine.machine import Device
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Backend:
+    """A device: its name, its memory, its random state, and what is safe on it."""
+
+    kind: str
+    #: Most distinct batch shapes that a run should show the device; None: any number is fine.
+    shape_limit: int | None = None
+    #: Padded tokens per batch where nothing is trained.
+    evaluation_tokens = 2048
+
+    def __init__(self, index: int | None = None):
+        self.index = index
+
+    @property
+    def device(self) -> torch.device:
+        import torch
+
+        return torch.device(self.kind if self.index is None else f"{self.kind}:{self.index}")
+
+    def devices(self) -> list[Device]:
+        """The devices of this kind that are here; empty where there are none."""
+        raise NotImplementedError
+
+    def why_missing(self) -> str:
+        """Why ``devices`` is empty, and what to do."""
+        return f"torch finds no {self.kind} device on this computer"
+
+    def precision_problem(self, precision: str) -> str | None:
+        """Why bf16 or fp16 cannot be used here, or None when it can."""
+        return None
+
+    def synchronize(self) -> None:
+        """Wait for all work queued on the device."""
+
+    def memory_now(self) -> int | None:
+        """Bytes that this process holds on the device now."""
+        return None
+
+    def memory_peak(self) -> int | None:
+        """Most bytes held so far."""
+        return self.memory_now()
+
+    def empty_cache(self) -> None:
+        """Give unused memory back."""
+
+    def seed(self, seed: int) -> None:
+        """Seed the device's generator."""
+        import torch
+
+        torch.manual_seed(seed)
+
+    def autocast(self, precision: str) -> AbstractContextManager[Any]:
+        """Mixed precision for `bf16` and `fp16`, nothing for `fp32`."""
+        if precision == "fp32":
+            return nullcontext()
+        import torch
+
+        dtype = torch.bfloat16 if precision == "bf16" else torch.float16
+        return torch.autocast(self.kind, dtype=dtype)
+
+    def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor on the device, by the fastest copy that is safe there."""
+        return tensor.to(self.device)
+
+    def place(self, model: torch.nn.Module) -> torch.nn.Module:
+        """A model on the device, laid out as the device needs it."""
+        return model.to(self.device)
+
+    def set_tf32(self, on: bool) -> None:
+        """TF32 for fp32 matrix products, where the device has it."""

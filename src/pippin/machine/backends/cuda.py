@@ -1,0 +1,77 @@
+"""NVIDIA GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pippin.machine.backends.base import Backend
+from pippin.machine.machine import Device
+
+if TYPE_CHECKING:
+    import torch
+
+
+class CudaBackend(Backend):
+    kind = "cuda"
+    evaluation_tokens = 65536
+
+    def devices(self) -> list[Device]:
+        import torch
+
+        if not torch.cuda.is_available():
+            return []
+        found = []
+        for index in range(torch.cuda.device_count()):
+            facts = torch.cuda.get_device_properties(index)
+            found.append(Device(self.kind, facts.name, facts.total_memory, bf16=facts.major >= 8))
+        return found
+
+    def why_missing(self) -> str:
+        import torch
+
+        if torch.version.cuda is None:
+            return "this torch was built without CUDA; install a CUDA build of torch"
+        return "torch finds no NVIDIA GPU; check the driver with `nvidia-smi`"
+
+    def precision_problem(self, precision: str) -> str | None:
+        import torch
+
+        if precision == "bf16" and not torch.cuda.is_bf16_supported():
+            return "this GPU has no bfloat16; use --fp16 or neither"
+        return None
+
+    def synchronize(self) -> None:
+        import torch
+
+        torch.cuda.synchronize(self.device)
+
+    def memory_now(self) -> int | None:
+        import torch
+
+        return torch.cuda.memory_allocated(self.device)
+
+    def memory_peak(self) -> int | None:
+        import torch
+
+        return torch.cuda.max_memory_allocated(self.device)
+
+    def empty_cache(self) -> None:
+        import torch
+
+        torch.cuda.empty_cache()
+
+    def seed(self, seed: int) -> None:
+        import torch
+
+        torch.manual_seed(seed)
+        torch.cuda.manual_seed_all(seed)
+
+    def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        # Pinned memory is what lets the copy run beside the GPU's work.
+        return tensor.pin_memory().to(self.device, non_blocking=True)
+
+    def set_tf32(self, on: bool) -> None:
+        import torch
+
+        torch.backends.cuda.matmul.allow_tf32 = on
+        torch.backends.cudnn.allow_tf32 = on

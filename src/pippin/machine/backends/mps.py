@@ -1,0 +1,99 @@
+"""The Apple GPU, by its documented rules. Not measured by us on a Mac."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING
+
+from pippin.machine.backends.base import Backend
+from pippin.machine.machine import Device
+
+if TYPE_CHECKING:
+    import torch
+
+
+class MpsBackend(Backend):
+    kind = "mps"
+    # Each new shape costs a compiled graph and memory that older releases never give back.
+    shape_limit = 8
+    evaluation_tokens = 8192
+
+    def devices(self) -> list[Device]:
+        import torch
+
+        if not (torch.backends.mps.is_built() and torch.backends.mps.is_available()):
+            return []
+        return [Device(self.kind, "Apple GPU", torch.mps.recommended_max_memory(), bf16=self._has_bf16())]
+
+    def why_missing(self) -> str:
+        import torch
+
+        if platform.system() != "Darwin":
+            return "the Apple GPU exists on Macs with Apple silicon only"
+        if platform.machine() != "arm64":
+            return "this Python is an Intel (x86_64) build; install an arm64 Python to reach the Apple GPU"
+        if not torch.backends.mps.is_built():
+            return "this torch was built without MPS; reinstall it with `pip install --force-reinstall torch`"
+        return f"torch {torch.__version__} cannot use the Apple GPU on macOS {platform.mac_ver()[0]}; update macOS"
+
+    def precision_problem(self, precision: str) -> str | None:
+        release = _torch_release()
+        if precision == "bf16" and release < (2, 6):
+            return "bfloat16 autocast on the Apple GPU needs torch 2.6 or newer"
+        if precision == "bf16" and not self._has_bf16():
+            return "bfloat16 on the Apple GPU needs macOS 14 or newer"
+        if precision == "fp16" and release < (2, 8):
+            return "float16 with a loss scaler on the Apple GPU needs torch 2.8 or newer"
+        return None
+
+    def synchronize(self) -> None:
+        import torch
+
+        torch.mps.synchronize()
+
+    def memory_now(self) -> int | None:
+        import torch
+
+        return torch.mps.driver_allocated_memory()
+
+    def empty_cache(self) -> None:
+        import torch
+
+        torch.mps.empty_cache()
+
+    def seed(self, seed: int) -> None:
+        import torch
+
+        torch.manual_seed(seed)
+        torch.mps.manual_seed(seed)
+
+    def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        # The device has no float64, and an asynchronous copy may read memory that is already freed.
+        if tensor.dtype == torch.float64:
+            tensor = tensor.float()
+        return tensor.to(self.device)
+
+    def place(self, model: torch.nn.Module) -> torch.nn.Module:
+        import torch
+
+        # In-place optimiser kernels of older releases lose writes to parameters that are not contiguous.
+        for parameter in model.parameters():
+            parameter.data = parameter.data.contiguous()
+        for module in model.modules():
+            for name, buffer in module.named_buffers(recurse=False):
+                if buffer.dtype == torch.float64:
+                    setattr(module, name, buffer.float())
+        return model.to(self.device)
+
+    @staticmethod
+    def _has_bf16() -> bool:
+        return int((platform.mac_ver()[0] or "0").split(".")[0]) >= 14
+
+
+def _torch_release() -> tuple[int, int]:
+    import torch
+
+    major, minor = torch.__version__.split(".")[:2]
+    return int(major), int(minor)

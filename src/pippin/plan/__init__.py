@@ -1,0 +1,1 @@
+"""Every automatic choice, as (value, reason)."""

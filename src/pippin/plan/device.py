@@ -1,0 +1,41 @@
+"""Which device and which precision, and why."""
+
+from __future__ import annotations
+
+from pippin.errors import PippinError
+from pippin.machine.backends import get_backend
+from pippin.machine.machine import Machine
+from pippin.plan.plan import Choice
+from pippin.recipe import Recipe
+
+
+def choose_device(recipe: Recipe, machine: Machine) -> Choice[str]:
+    """The device asked for, or the first one that is there."""
+    if recipe.use_cpu:
+        return Choice("cpu", "asked for by --use_cpu")
+    if recipe.device:
+        kind, _, index = recipe.device.partition(":")
+        present = [device for device in machine.devices if device.kind == kind]
+        if not present:
+            others = ", ".join(dict.fromkeys(device.kind for device in machine.devices))
+            raise PippinError(
+                f"--device {recipe.device}: {get_backend(kind).why_missing()}. Here there is: {others}."
+            )
+        if index and int(index) >= len(present):
+            raise PippinError(f"--device {recipe.device}: there are only {len(present)}, numbered from 0.")
+        return Choice(recipe.device, f"asked for by --device: {present[int(index or 0)].name}")
+    best = machine.devices[0]
+    if best.kind == "cpu":
+        return Choice("cpu", f"no GPU that torch can use; {machine.cpu_cores} cores")
+    return Choice(best.kind, f"{best.name} is here")
+
+
+def choose_precision(recipe: Recipe, device: str) -> Choice[str]:
+    """fp32 unless asked otherwise; refused where the device cannot."""
+    asked = "bf16" if recipe.bf16 else "fp16" if recipe.fp16 else None
+    if asked is None:
+        return Choice("fp32", "exact, and the default")
+    problem = get_backend(device).precision_problem(asked)
+    if problem:
+        raise PippinError(f"--{asked}: {problem}.")
+    return Choice(asked, f"asked for by --{asked}; weights stay fp32")

@@ -1,0 +1,213 @@
+"""Making the Plan: from what was asked, what the computer can do, and what the rows are like."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pippin.data.batches import WINDOW, plan_lengths, training_order
+from pippin.data.tasks import Task
+from pippin.errors import PippinError
+from pippin.machine.backends import get_backend
+from pippin.machine.machine import Machine
+from pippin.plan.device import choose_device, choose_precision
+from pippin.plan.hyperparameters import JobFacts, choose_batch_size, choose_epochs, choose_learning_rate
+from pippin.plan.plan import Choice, Plan
+from pippin.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the plan needs to know of the encoded rows."""
+
+    lengths: np.ndarray | None
+    """Tokens of each training row; None when nothing is trained."""
+    longest: int
+    """Most tokens of any row of any split."""
+    outputs: int
+    has_validation: bool
+
+
+def make_plan(
+    recipe: Recipe, machine: Machine, task: Task, config: object, limit: int | None, rows: Rows
+) -> Plan:
+    """Decide everything that the recipe leaves open."""
+    device = choose_device(recipe, machine)
+    training_rows = 1 if rows.lengths is None else len(rows.lengths)
+    facts = JobFacts(training_rows, rows.outputs, getattr(config, "hidden_size", None) or 768)
+    batch = choose_batch_size(recipe, facts)
+    epochs = choose_epochs(recipe, facts, batch.value)
+    steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, recipe.dataloader_drop_last)
+    steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
+    evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
+    best = _choose_best_metric(recipe, task, evaluates.value > 0)
+    return Plan(
+        device=device,
+        precision=choose_precision(recipe, device.value),
+        max_length=_choose_max_length(recipe, limit),
+        batch_size=batch,
+        micro_batch=Choice(
+            max(1, batch.value // recipe.gradient_accumulation_steps),
+            "the whole batch at once"
+            if recipe.gradient_accumulation_steps == 1
+            else f"{recipe.gradient_accumulation_steps} micro-batches give the whole batch's gradient",
+        ),
+        batching=_choose_batching(recipe),
+        pad_lengths=_choose_pad_lengths(recipe, device.value, rows, batch.value, limit),
+        learning_rate=choose_learning_rate(recipe, facts),
+        epochs=epochs,
+        steps=steps,
+        warmup_steps=_choose_warmup(recipe, steps.value),
+        logging_steps=_choose_logging(recipe, steps.value, steps_per_epoch),
+        eval_steps=evaluates,
+        save_steps=_choose_saving(recipe, steps.value, steps_per_epoch, bool(best.value)),
+        best_metric=best,
+        patience=_choose_patience(recipe, bool(best.value)),
+    )
+
+
+def _steps_per_epoch(rows: int, batch: int, drop_last: bool) -> int:
+    return max(1, rows // batch) if drop_last else math.ceil(rows / batch)
+
+
+def _choose_max_length(recipe: Recipe, limit: int | None) -> Choice[int]:
+    if limit is not None and recipe.max_seq_length > limit:
+        return Choice(limit, f"the model takes no more, although {recipe.max_seq_length} was asked for")
+    return Choice(recipe.max_seq_length, "tokens; longer texts are cut")
+
+
+def _choose_batching(recipe: Recipe) -> Choice[str]:
+    if recipe.train_sampling_strategy in ("windows", "group_by_length"):
+        return Choice("windows", f"shuffled, then sorted by length within {WINDOW} batches: least padding")
+    return Choice(recipe.train_sampling_strategy, "asked for by --train_sampling_strategy")
+
+
+def _choose_pad_lengths(
+    recipe: Recipe, device: str, rows: Rows, batch: int, limit: int | None
+) -> Choice[tuple[int, ...]]:
+    if recipe.pad_to_max_length:
+        return Choice(
+            (min(recipe.max_seq_length, limit or recipe.max_seq_length),), "asked for by --pad_to_max_length"
+        )
+    most, lengths = get_backend(device).shape_limit, rows.lengths
+    if most is None or lengths is None:
+        return Choice((), "each batch to its longest row: this device takes any shape")
+    order = training_order(lengths, batch, "windows", recipe.order_seed, epoch=0)
+    longest = np.array([lengths[chosen].max() for chosen in order])
+    planned = plan_lengths(longest, most)
+    planned = (
+        *planned[:-1],
+        max(planned[-1], rows.longest),
+    )  # the last one must hold every row of every split
+    padded = sum(
+        min(p for p in planned if p >= each) * len(batch) for each, batch in zip(longest, order, strict=True)
+    )
+    waste = 1 - lengths.sum() / padded
+    return Choice(planned, f"few shapes, which this device needs; {waste:.0%} of the work is padding")
+
+
+def _choose_steps(recipe: Recipe, epochs: float, steps_per_epoch: int) -> Choice[int]:
+    if recipe.max_steps > 0:
+        return Choice(recipe.max_steps, "asked for by --max_steps")
+    return Choice(max(1, math.ceil(epochs * steps_per_epoch)), f"{steps_per_epoch} an epoch")
+
+
+def _choose_warmup(recipe: Recipe, steps: int) -> Choice[int]:
+    if recipe.warmup_ratio is not None:
+        return Choice(math.ceil(recipe.warmup_ratio * steps), "asked for by --warmup_ratio")
+    if recipe.warmup_steps is not None:
+        return Choice(_steps(recipe.warmup_steps, steps, zero_ok=True), "asked for")
+    if recipe.is_classic:
+        return Choice(0, "Hugging Face's default")
+    return Choice(math.ceil(0.1 * steps), "a tenth of the steps")
+
+
+def _choose_logging(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
+    if recipe.logging_strategy == "no":
+        return Choice(0, "asked for by --logging_strategy no")
+    if recipe.logging_strategy == "epoch":
+        return Choice(steps_per_epoch, "once an epoch")
+    if recipe.logging_steps is not None:
+        return Choice(_steps(recipe.logging_steps, steps), "asked for")
+    return Choice(min(500, max(1, steps // 20)), "about twenty lines")
+
+
+def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_validation: bool) -> Choice[int]:
+    strategy = recipe.eval_strategy
+    if not has_validation:
+        if strategy not in (None, "no"):
+            raise PippinError(
+                f"--eval_strategy {strategy}: there are no validation rows. Give some, or --do_eval."
+            )
+        return Choice(0, "there are no validation rows")
+    if strategy is None:
+        if recipe.eval_steps is not None:
+            strategy = "steps"
+        elif recipe.is_classic:
+            return Choice(0, "Hugging Face's default: only at the end")
+        else:
+            return Choice(steps_per_epoch, "once an epoch")
+    if strategy == "no":
+        return Choice(0, "asked for by --eval_strategy no")
+    if strategy == "epoch":
+        return Choice(steps_per_epoch, "once an epoch, asked for")
+    if recipe.eval_steps is not None:
+        return Choice(_steps(recipe.eval_steps, steps), "asked for")
+    if recipe.logging_steps is not None:
+        return Choice(_steps(recipe.logging_steps, steps), "as often as logging")
+    return Choice(500, "Hugging Face's default")
+
+
+def _choose_best_metric(recipe: Recipe, task: Task, evaluates: bool) -> Choice[str]:
+    asked = bool(
+        recipe.load_best_model_at_end or recipe.early_stopping_patience or recipe.save_strategy == "best"
+    )
+    wants = asked if recipe.load_best_model_at_end is not None or recipe.is_classic else True
+    if not evaluates:
+        if asked:
+            raise PippinError(
+                "--load_best_model_at_end and early stopping need evaluations while training: add --eval_strategy epoch."
+            )
+        return Choice("", "the last model is kept: nothing is evaluated while training")
+    if not wants:
+        return Choice("", "the last model is kept")
+    if recipe.metric_for_best_model:
+        name = recipe.metric_for_best_model.removeprefix("eval_")
+        known = {*task.metrics, "loss", *(["combined_score"] if task.name and len(task.metrics) > 1 else [])}
+        if name not in known:
+            raise PippinError(f"--metric_for_best_model {name}: this task has {', '.join(sorted(known))}.")
+        return Choice(name, "asked for")
+    if recipe.is_classic:
+        return Choice("loss", "Hugging Face's default")
+    return Choice(task.main_metric, "the task's own; the best model is kept")
+
+
+def _choose_patience(recipe: Recipe, keeps_best: bool) -> Choice[int]:
+    if recipe.early_stopping_patience is not None:
+        return Choice(recipe.early_stopping_patience, "asked for")
+    if recipe.is_classic or not keeps_best:
+        return Choice(0, "never stops early")
+    return Choice(
+        0, "never stops early: the learning rate falls to zero by the end, and the best model is kept"
+    )
+
+
+def _choose_saving(recipe: Recipe, steps: int, steps_per_epoch: int, keeps_best: bool) -> Choice[int]:
+    if recipe.save_strategy == "steps":
+        return Choice(_steps(recipe.save_steps, steps), "asked for")
+    if recipe.save_strategy == "epoch":
+        return Choice(steps_per_epoch, "once an epoch, asked for")
+    if recipe.save_strategy == "no" and not keeps_best:
+        return Choice(0, "asked for by --save_strategy no")
+    if keeps_best:
+        return Choice(-1, "a copy of the best model so far")
+    return Choice(0, "only the finished model")
+
+
+def _steps(value: float, total: int, zero_ok: bool = False) -> int:
+    """A number of steps, or below 1 a share of all of them."""
+    if zero_ok and value == 0:
+        return 0
+    return math.ceil(value * total) if value < 1 else int(value)

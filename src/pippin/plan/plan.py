@@ -1,0 +1,51 @@
+"""The Plan: how the job will be done. Every choice carries the reason that is printed and saved with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Choice(Generic[T]):
+    """A value and the sentence that says why."""
+
+    value: T
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    device: Choice[str]
+    precision: Choice[str]
+    max_length: Choice[int]
+    """Longest input in tokens."""
+    batch_size: Choice[int]
+    """Rows per optimiser step."""
+    micro_batch: Choice[int]
+    """Rows that go through the model at once."""
+    batching: Choice[str]
+    """How rows are put together."""
+    pad_lengths: Choice[tuple[int, ...]]
+    """Lengths to which batches are padded; empty: to the longest row of each."""
+    learning_rate: Choice[float]
+    epochs: Choice[float]
+    steps: Choice[int]
+    """Optimiser steps in all."""
+    warmup_steps: Choice[int]
+    logging_steps: Choice[int]
+    """Steps between log lines; 0 for none."""
+    eval_steps: Choice[int]
+    """Steps between evaluations; 0 for none."""
+    save_steps: Choice[int]
+    """Steps between copies of the model; 0 for none, -1 when it is the best so far."""
+    best_metric: Choice[str]
+    """Metric by which the best model is kept; empty: the last one is."""
+    patience: Choice[int]
+    """Evaluations without improvement before stopping; 0: never."""
+
+    def choices(self) -> dict[str, Choice]:
+        """Every choice by name, in order."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}

@@ -1,0 +1,81 @@
+"""Values out of range and settings that contradict each other, named as the user typed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+#: field -> (test, what is wanted)
+_RANGES: dict[str, tuple[Any, str]] = {
+    "learning_rate": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
+    "num_train_epochs": (lambda v: v > 0, "above 0"),
+    "max_steps": (lambda v: v == -1 or v > 0, "above 0, or -1 for none"),
+    "per_device_train_batch_size": (lambda v: v >= 1, "at least 1"),
+    "per_device_eval_batch_size": (lambda v: v >= 1, "at least 1"),
+    "gradient_accumulation_steps": (lambda v: v >= 1, "at least 1"),
+    "warmup_steps": (lambda v: v >= 0, "at least 0"),
+    "warmup_ratio": (lambda v: 0 <= v <= 1, "from 0 to 1"),
+    "weight_decay": (lambda v: v >= 0, "at least 0"),
+    "adam_beta1": (lambda v: 0 <= v < 1, "from 0 to below 1"),
+    "adam_beta2": (lambda v: 0 <= v < 1, "from 0 to below 1"),
+    "adam_epsilon": (lambda v: v >= 0, "at least 0"),
+    "max_grad_norm": (lambda v: v >= 0, "at least 0"),
+    "label_smoothing_factor": (lambda v: 0 <= v < 1, "from 0 to below 1"),
+    "neftune_noise_alpha": (lambda v: v >= 0, "at least 0"),
+    "validation_split": (lambda v: 0 <= v <= 0.5, "from 0 to 0.5"),
+    "max_seq_length": (lambda v: v >= 4, "at least 4"),
+    "max_train_samples": (lambda v: v >= 1, "at least 1"),
+    "max_eval_samples": (lambda v: v >= 1, "at least 1"),
+    "max_predict_samples": (lambda v: v >= 1, "at least 1"),
+    "seed": (lambda v: 0 <= v < 2**32, "from 0 to 4294967295"),
+    "data_seed": (lambda v: 0 <= v < 2**32, "from 0 to 4294967295"),
+    "eval_steps": (lambda v: v > 0, "above 0"),
+    "eval_delay": (lambda v: v >= 0, "at least 0"),
+    "logging_steps": (lambda v: v > 0, "above 0"),
+    "save_steps": (lambda v: v > 0, "above 0"),
+    "save_total_limit": (lambda v: v >= 1, "at least 1"),
+    "early_stopping_patience": (lambda v: v >= 0, "at least 0"),
+    "torch_empty_cache_steps": (lambda v: v >= 1, "at least 1"),
+    "text_column": (lambda v: len(v) <= 2, "one or two column names"),
+}
+
+
+def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
+    """One sentence for each value out of range and each pair of settings that cannot both hold."""
+    for name, (holds, wanted) in _RANGES.items():
+        value = values.get(name)
+        if value is not None and not holds(value):
+            yield f"{said[name]}: {value!r} must be {wanted}."
+    for group, why in _EXCLUSIVE:
+        present = [said[name] for name in group if _is_set(values.get(name))]
+        if len(present) > 1:
+            yield f"{' and '.join(present)} exclude each other: {why}."
+    if values.get("trust_remote_code"):
+        yield f"{said['trust_remote_code']} is refused: Pippin never runs code that comes with a model."
+    if values.get("use_cpu") and values.get("device") not in (None, "cpu"):
+        yield f"{said['use_cpu']} and {said['device']} {values['device']} exclude each other: name one device."
+    trains_from_file = values.get("train_file") or values.get("data")
+    if values.get("validation_file") and not trains_from_file and not _only_evaluates(values):
+        yield f"{said['validation_file']} needs training rows beside it: add --train_file or name a FILE."
+    if values.get("dataset_config_name") and not values.get("dataset_name"):
+        yield f"{said['dataset_config_name']} belongs to --dataset_name, which is not given."
+
+
+_EXCLUSIVE = [
+    (("data", "task_name"), "rows come from one place; for a task's files in a folder use --data_dir"),
+    (("data", "dataset_name"), "rows come from one place"),
+    (("data", "train_file"), "rows come from one place"),
+    (("task_name", "dataset_name"), "rows come from one place"),
+    (("task_name", "train_file"), "rows come from one place"),
+    (("dataset_name", "train_file"), "rows come from one place"),
+    (("bf16", "fp16"), "choose one precision"),
+    (("warmup_steps", "warmup_ratio"), "both set the warm-up"),
+]
+
+
+def _is_set(value: Any) -> bool:
+    return value is not None and value is not False and value != 0
+
+
+def _only_evaluates(values: dict[str, Any]) -> bool:
+    return not values.get("do_train") and bool(values.get("do_eval") or values.get("do_predict"))

@@ -1,0 +1,80 @@
+"""A Recipe's fields as data: type, default, group, and the docstring below each as its help."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+import types
+import typing
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, Union
+
+from pippin.recipe.data_fields import DataFields
+from pippin.recipe.model_fields import ModelFields
+from pippin.recipe.recipe import Recipe
+from pippin.recipe.run_fields import RunFields
+from pippin.recipe.training_fields import TrainingFields
+
+#: Help is printed in this order.
+GROUPS: dict[str, type] = {
+    "Data": DataFields,
+    "Model": ModelFields,
+    "Training": TrainingFields,
+    "Run": RunFields,
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    kind: type
+    """str, int, float, bool, dict or tuple: what a value is turned into."""
+    choices: tuple[str, ...]
+    optional: bool
+    default: Any
+    help: str
+    group: str
+
+
+@cache
+def recipe_fields() -> dict[str, Field]:
+    """Every field of Recipe by name, in the order of the help."""
+    fields: dict[str, Field] = {}
+    for group, owner in GROUPS.items():
+        hints, helps = typing.get_type_hints(owner), _docstrings(owner)
+        for item in dataclasses.fields(owner):
+            kind, choices, optional = _plain_kind(hints[item.name])
+            fields[item.name] = Field(
+                item.name, kind, choices, optional, item.default, helps[item.name], group
+            )
+    assert fields.keys() == {f.name for f in dataclasses.fields(Recipe)}, (
+        "a group of fields is missing in GROUPS"
+    )
+    return fields
+
+
+def _docstrings(owner: type) -> dict[str, str]:
+    """The string below each field of a class: Python keeps it only in the source."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    helps = {}
+    for statement, following in zip(body.body, body.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(following, ast.Expr):
+            assert isinstance(statement.target, ast.Name)
+            text = ast.literal_eval(following.value)
+            helps[statement.target.id] = " ".join(text.split())
+    return helps
+
+
+def _plain_kind(hint: Any) -> tuple[type, tuple[str, ...], bool]:
+    """The type behind a hint, its choices, and whether None is allowed."""
+    optional = False
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        inner = [argument for argument in typing.get_args(hint) if argument is not type(None)]
+        optional, hint = len(inner) < len(typing.get_args(hint)), inner[0]
+    if typing.get_origin(hint) is Literal:
+        return str, typing.get_args(hint), optional
+    return typing.get_origin(hint) or hint, (), optional

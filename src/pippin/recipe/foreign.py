@@ -1,0 +1,163 @@
+"""Names that come from Hugging Face's scripts and are no field of ours: other spellings, not needed, or refused."""
+
+from __future__ import annotations
+
+#: Another spelling of one of our fields.
+ALIASES = {
+    "evaluation_strategy": "eval_strategy",
+    "no_cuda": "use_cpu",
+    "per_gpu_train_batch_size": "per_device_train_batch_size",
+    "per_gpu_eval_batch_size": "per_device_eval_batch_size",
+    "text_column_names": "text_column",
+    "text_column_name": "text_column",
+    "label_column_name": "label_column",
+    "max_length": "max_seq_length",
+    "use_auth_token": "token",
+}
+
+_IN_MEMORY = "rows are tokenised once and kept in memory, so there is no loader to set up"
+_ONE_PROCESS = "Pippin trains in one process"
+_NO_HUB_PUSH = "a run never uploads anything; publish its folder with `hf upload` when you want to"
+_NO_TRACKER = "there are no trackers yet; every log line is in events.jsonl"
+_NOT_OFFERED_SPEED = "not offered; leave it out"
+
+#: Accepted, since what it is for holds anyway; the note is said. Name -> note.
+NOT_NEEDED = {
+    "use_mps_device": "the Apple GPU is used by itself when it is there",
+    "overwrite_cache": "Pippin keeps no cache of the data",
+    "group_by_length": "like lengths are grouped by default",
+    "save_safetensors": "models are always saved as safetensors",
+    "save_only_model": "copies under checkpoints/ hold the model alone",
+    "dataloader_num_workers": _IN_MEMORY,
+    "dataloader_pin_memory": _IN_MEMORY,
+    "dataloader_persistent_workers": _IN_MEMORY,
+    "dataloader_prefetch_factor": _IN_MEMORY,
+    "dataloader_multiprocessing_context": _IN_MEMORY,
+    "dataloader_in_order": _IN_MEMORY,
+    "preprocessing_num_workers": "the tokenizer uses every core by itself",
+    "remove_unused_columns": "only the text and label columns are ever read",
+    "length_column_name": "lengths are counted while tokenising",
+    "use_cache": "encoders keep no cache while training",
+    "local_rank": _ONE_PROCESS,
+    "log_level_replica": _ONE_PROCESS,
+    "log_on_each_node": _ONE_PROCESS,
+    "save_on_each_node": _ONE_PROCESS,
+    "average_tokens_across_devices": _ONE_PROCESS,
+    "ddp_find_unused_parameters": _ONE_PROCESS,
+    "ddp_bucket_cap_mb": _ONE_PROCESS,
+    "ddp_broadcast_buffers": _ONE_PROCESS,
+    "ddp_static_graph": _ONE_PROCESS,
+    "ddp_timeout": _ONE_PROCESS,
+    "skip_memory_metrics": "memory is watched at no cost",
+    "include_num_input_tokens_seen": "tokens are always counted",
+    "include_tokens_per_second": "tokens per second are always shown",
+    "eval_accumulation_steps": "predictions leave the device batch by batch already",
+    "eval_do_concat_batches": "predictions are always joined",
+    "eval_use_gather_object": _ONE_PROCESS,
+    "logging_dir": _NO_TRACKER,
+    "project": _NO_TRACKER,
+    "hub_strategy": _NO_HUB_PUSH,
+    "hub_private_repo": _NO_HUB_PUSH,
+    "hub_always_push": _NO_HUB_PUSH,
+    "half_precision_backend": "torch's own autocast is the only one",
+    "fp16_backend": "torch's own autocast is the only one",
+}
+
+#: Refused, unless it is given its "off" value. Name -> (reason, what to type instead or "").
+REFUSED = {
+    "resume_from_checkpoint": ("resuming is not offered yet", "Leave it out to train from the start."),
+    "ignore_data_skip": ("resuming is not offered yet", ""),
+    "restore_callback_states_from_checkpoint": ("resuming is not offered yet", ""),
+    "enable_jit_checkpoint": ("saving on a signal is not offered yet", ""),
+    "report_to": (_NO_TRACKER, "Use --report_to none."),
+    "trackio_space_id": (_NO_TRACKER, ""),
+    "trackio_bucket_id": (_NO_TRACKER, ""),
+    "trackio_static_space_id": (_NO_TRACKER, ""),
+    "push_to_hub": (_NO_HUB_PUSH, ""),
+    "hub_model_id": (_NO_HUB_PUSH, ""),
+    "hub_revision": (_NO_HUB_PUSH, ""),
+    "hub_token": (_NO_HUB_PUSH, "To read from the Hub use --token or HF_TOKEN."),
+    "push_to_hub_model_id": (_NO_HUB_PUSH, ""),
+    "push_to_hub_organization": (_NO_HUB_PUSH, ""),
+    "push_to_hub_token": (_NO_HUB_PUSH, ""),
+    "auto_find_batch_size": (
+        "a batch that does not fit is not retried yet",
+        "Use a smaller --per_device_train_batch_size with --gradient_accumulation_steps: the gradient is the same.",
+    ),
+    "torch_compile": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
+    "torch_compile_backend": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
+    "torch_compile_mode": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
+    "jit_mode_eval": ("removed from transformers too", ""),
+    "use_ipex": ("removed from transformers too", ""),
+    "use_liger_kernel": (
+        "Liger's kernels are CUDA only and have none for encoders' classification heads",
+        "",
+    ),
+    "liger_kernel_config": ("Liger's kernels are not used", ""),
+    "optim_args": ("none of the optimisers offered takes extra arguments", "Use --adam_beta1 and its kin."),
+    "optim_target_modules": ("layer-wise optimisers (GaLore, Apollo) are not offered", ""),
+    "bf16_full_eval": ("evaluation runs in the precision of training", "Use --bf16."),
+    "fp16_full_eval": ("evaluation runs in the precision of training", "Use --fp16."),
+    "fp16_opt_level": ("it belonged to NVIDIA's apex, which is gone", "Use --fp16."),
+    "logging_nan_inf_filter": ("a NaN is never hidden: it stops the run", ""),
+    "prediction_loss_only": ("metrics are always computed", ""),
+    "batch_eval_metrics": ("metrics are computed over all rows at once", ""),
+    "include_for_metrics": ("it serves a Python compute_metrics function", ""),
+    "include_inputs_for_metrics": ("it serves a Python compute_metrics function", ""),
+    "label_names": (
+        "it names keyword arguments of a Python model",
+        "For the label's column use --label_column.",
+    ),
+    "accelerator_config": ("Pippin has its own engine and does not use accelerate", ""),
+    "parallelism_config": (_ONE_PROCESS, ""),
+    "ddp_backend": (_ONE_PROCESS, ""),
+    "fsdp": (_ONE_PROCESS, ""),
+    "fsdp_config": (_ONE_PROCESS, ""),
+    "fsdp_min_num_params": (_ONE_PROCESS, ""),
+    "deepspeed": (_ONE_PROCESS, ""),
+    "tpu_num_cores": (_ONE_PROCESS, ""),
+    "tpu_metrics_debug": (_ONE_PROCESS, ""),
+    "debug": ("transformers' debug hooks belong to its own Trainer", ""),
+    "past_index": ("it belonged to models with a memory of past states", ""),
+    "torchdynamo": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
+    "ray_scope": ("there is no hyper-parameter search", ""),
+}
+
+#: Names above that stand alone as switches, without a value after them.
+SWITCHES = {
+    "use_mps_device",
+    "overwrite_cache",
+    "group_by_length",
+    "save_safetensors",
+    "save_only_model",
+    "dataloader_pin_memory",
+    "dataloader_persistent_workers",
+    "remove_unused_columns",
+    "use_cache",
+    "log_on_each_node",
+    "save_on_each_node",
+    "skip_memory_metrics",
+    "include_num_input_tokens_seen",
+    "include_tokens_per_second",
+    "eval_do_concat_batches",
+    "hub_private_repo",
+    "hub_always_push",
+    "push_to_hub",
+    "auto_find_batch_size",
+    "torch_compile",
+    "ignore_data_skip",
+    "bf16_full_eval",
+    "fp16_full_eval",
+    "prediction_loss_only",
+    "use_liger_kernel",
+}
+
+#: Values that turn a refused flag off, so that a script which only spells out defaults still runs.
+_OFF = {"", "false", "none", "no", "0", "null", "[]"}
+
+
+def is_off(value: object) -> bool:
+    """Whether a value means "not asked for"."""
+    if isinstance(value, (list, tuple)):
+        return all(is_off(item) for item in value)
+    return value is None or str(value).strip().lower() in _OFF

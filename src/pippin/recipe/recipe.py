@@ -1,0 +1,42 @@
+"""The Recipe: what was asked for. The first of the five nouns; it knows nothing of devices or data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pippin.recipe.data_fields import DataFields
+from pippin.recipe.model_fields import ModelFields
+from pippin.recipe.run_fields import RunFields
+from pippin.recipe.training_fields import TrainingFields
+
+#: Recipe fields that must never reach a file or a log.
+SECRET_FIELDS = frozenset({"token"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(DataFields, ModelFields, TrainingFields, RunFields):
+    """Every setting of a run, as the user gave it; None where the choice is left to the plan."""
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether this is a command in the manner of run_glue.py, which gets Hugging Face's defaults."""
+        return self.do_train or self.do_eval or self.do_predict
+
+    @property
+    def wants_training(self) -> bool:
+        return self.do_train or not self.is_classic
+
+    @property
+    def wants_evaluation(self) -> bool:
+        return self.do_eval or not self.is_classic
+
+    @property
+    def order_seed(self) -> int:
+        """Seed of the split and of the order of rows."""
+        return self.seed if self.data_seed is None else self.data_seed
+
+    def public(self) -> Recipe:
+        """The same recipe without secrets, fit to be written down."""
+        from dataclasses import replace
+
+        return replace(self, **dict.fromkeys(SECRET_FIELDS))

@@ -1,0 +1,78 @@
+"""What to do, on which device, and where the results go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pippin.recipe.training_fields import Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFields:
+    do_train: bool = False
+    """Train. Naming any of do_train, do_eval, do_predict means: exactly those, with Hugging Face's defaults.
+    Naming none means: train, evaluate, and predict where there is a test file, with Pippin's own choices."""
+
+    do_eval: bool = False
+    """Evaluate on the validation rows."""
+
+    do_predict: bool = False
+    """Predict the test rows."""
+
+    output_dir: str | None = None
+    """Folder of the run. Default: runs/NAME, numbered when taken."""
+
+    overwrite_output_dir: bool = False
+    """Start anew in a folder that Pippin wrote. Other folders are never touched."""
+
+    run_name: str | None = None
+    """Name of the run in its report. Default: the folder's name."""
+
+    device: str | None = None
+    """cpu, cuda, cuda:N or mps. Default: the Apple GPU when there is one, then CUDA, then the CPU."""
+
+    use_cpu: bool = False
+    """Train on the CPU even when there is a GPU."""
+
+    bf16: bool = False
+    """Mixed precision with bfloat16 (weights stay fp32)."""
+
+    fp16: bool = False
+    """Mixed precision with float16 and a loss scaler (CUDA)."""
+
+    tf32: bool | None = None
+    """TF32 for fp32 matrix products on CUDA. Default: off."""
+
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: less memory, about a third slower."""
+
+    gradient_checkpointing_kwargs: dict[str, Any] | None = None
+    """Arguments of gradient checkpointing, as JSON."""
+
+    torch_empty_cache_steps: int | None = None
+    """Empty the device's cache every N steps."""
+
+    logging_strategy: Interval = "steps"
+    """When to log the loss: every logging_steps, every epoch, or never."""
+
+    logging_steps: float | None = None
+    """Steps between log lines; below 1, a share of all steps. Default: about twenty lines a run."""
+
+    logging_first_step: bool = False
+    """Log the first step too."""
+
+    disable_tqdm: bool = False
+    """Plain lines instead of the live progress bar."""
+
+    log_level: Literal["passive", "debug", "info", "warning", "error", "critical"] = "passive"
+    """How much transformers and Pippin say; warning and above hide the plan and the progress."""
+
+    save_strategy: Literal["no", "steps", "epoch", "best"] | None = None
+    """When to keep a copy of the model under checkpoints/. Default: `best` when the best model is kept, else `no`."""
+
+    save_steps: float = 500
+    """Steps between copies with save_strategy steps; below 1, a share of all steps."""
+
+    save_total_limit: int | None = None
+    """Most copies to keep; the best one always stays. Default: 2."""

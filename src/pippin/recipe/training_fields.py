@@ -1,0 +1,122 @@
+"""How to train: the hyper-parameters. None means that the plan chooses, and prints why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Interval = Literal["no", "steps", "epoch"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingFields:
+    learning_rate: float | None = None
+    """Peak learning rate. Default: follows from the model, the data and the batch; 5e-5 with --do_train."""
+
+    num_train_epochs: float | None = None
+    """Passes over the training rows; fractions allowed. Default: follows from the size of the data; 3 with --do_train."""
+
+    max_steps: int = -1
+    """Optimiser steps; overrides num_train_epochs when above 0."""
+
+    per_device_train_batch_size: int | None = None
+    """Rows per training step (times gradient_accumulation_steps). Default: follows from the data; 8 with --do_train."""
+
+    per_device_eval_batch_size: int | None = None
+    """Most rows per evaluation batch. Default: by tokens, since it changes no result."""
+
+    gradient_accumulation_steps: int = 1
+    """Micro-batches per optimiser step. The gradient equals that of the whole batch exactly."""
+
+    lr_scheduler_type: Literal[
+        "linear",
+        "cosine",
+        "cosine_with_restarts",
+        "polynomial",
+        "constant",
+        "constant_with_warmup",
+        "inverse_sqrt",
+        "reduce_lr_on_plateau",
+        "cosine_with_min_lr",
+        "cosine_warmup_with_min_lr",
+        "warmup_stable_decay",
+    ] = "linear"
+    """Shape of the learning rate over the run, as transformers names it."""
+
+    lr_scheduler_kwargs: dict[str, Any] | None = None
+    """Extra arguments of the schedule, as JSON: '{"num_cycles": 2}'."""
+
+    warmup_steps: float | None = None
+    """Steps of rising learning rate; below 1, a share of all steps. Default: 0.1 of the steps; 0 with --do_train."""
+
+    warmup_ratio: float | None = None
+    """The older way to say warmup_steps as a share of all steps, 0 to 1."""
+
+    optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"] = (
+        "adamw_torch_fused"
+    )
+    """Optimiser."""
+
+    weight_decay: float = 0.0
+    """Decoupled weight decay; biases and norms are left out."""
+
+    adam_beta1: float = 0.9
+    """AdamW's first moment decay."""
+
+    adam_beta2: float = 0.999
+    """AdamW's second moment decay."""
+
+    adam_epsilon: float = 1e-8
+    """AdamW's epsilon."""
+
+    max_grad_norm: float = 1.0
+    """Clip the gradient to this norm; 0 turns it off."""
+
+    label_smoothing_factor: float = 0.0
+    """Label smoothing, 0 to 1 (1 excluded)."""
+
+    neftune_noise_alpha: float | None = None
+    """NEFTune noise on the embeddings while training."""
+
+    train_sampling_strategy: Literal["windows", "random", "sequential", "group_by_length"] = "windows"
+    """Order of rows: `windows` shuffles, then groups like lengths within windows of batches (least padding);
+    `random` and `sequential` as named; `group_by_length` is another name for windows."""
+
+    dataloader_drop_last: bool = False
+    """Leave out the last batch of an epoch when it is short."""
+
+    seed: int = 42
+    """Seed of the new head, dropout, and (without data_seed) of the split and the order of rows."""
+
+    data_seed: int | None = None
+    """Seed of the split and the order of rows. Default: seed."""
+
+    full_determinism: bool = False
+    """Ask torch for deterministic kernels; slower, and an error where there is none."""
+
+    eval_strategy: Interval | None = None
+    """When to evaluate while training. Default: every epoch; `no` with --do_train."""
+
+    eval_steps: float | None = None
+    """Steps between evaluations with eval_strategy steps; below 1, a share of all steps. Default: logging_steps."""
+
+    eval_delay: float = 0.0
+    """Epochs (or steps) before the first evaluation."""
+
+    eval_on_start: bool = False
+    """Evaluate once before training."""
+
+    load_best_model_at_end: bool | None = None
+    """Keep the best evaluated model rather than the last. Default: yes; no with --do_train."""
+
+    metric_for_best_model: str | None = None
+    """Metric that decides which is best. Default: the task's own; `loss` with --do_train."""
+
+    greater_is_better: bool | None = None
+    """Whether a larger metric is better. Default: yes, except for loss and errors."""
+
+    early_stopping_patience: int | None = None
+    """Stop after this many evaluations without improvement; 0 never stops early. Default: follows from the plan."""
+
+    early_stopping_threshold: float = 0.0
+    """Least gain in the metric that counts as an improvement."""

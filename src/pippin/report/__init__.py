@@ -1,0 +1,1 @@
+"""What came out: the Report, the terminal's look, the model card."""

@@ -1,0 +1,29 @@
+"""The Report: what came out of a run, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Report:
+    """Results under Hugging Face's keys, and what they were made of."""
+
+    folder: str
+    results: dict[str, float]
+    """All of train_, eval_ and test_ figures."""
+    main_metric: str
+    best_step: int | None = None
+    stopped_early: bool = False
+    per_class: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Precision, recall, F1 and rows by class, on the test rows where they have labels, else on the validation rows."""
+    confusion: list[list[int]] = field(default_factory=list)
+    """True classes down, predicted classes across."""
+    judged_on: str = ""
+    """Which split per_class and confusion come from."""
+    files: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder)

@@ -1,0 +1,197 @@
+"""All that a person sees in the terminal. No other module knows about colours, bars or widths."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from pippin.plan.plan import Plan
+from pippin.recipe import Recipe
+from pippin.report.report import Report
+
+#: Plan entries by the words that a person would use.
+_PLAN_WORDS = {
+    "device": "device",
+    "precision": "precision",
+    "max_length": "longest input",
+    "batch_size": "batch",
+    "micro_batch": "micro-batch",
+    "batching": "order of rows",
+    "pad_lengths": "padding",
+    "learning_rate": "learning rate",
+    "epochs": "epochs",
+    "steps": "steps",
+    "warmup_steps": "warm-up",
+    "logging_steps": "log every",
+    "eval_steps": "evaluate every",
+    "save_steps": "copy every",
+    "best_metric": "keep best by",
+    "patience": "patience",
+}
+
+
+class Terminal:
+    """Prints notes, the plan, progress and results; says less when asked to."""
+
+    def __init__(self, quiet: bool = False, live: bool = True, console: Console | None = None):
+        self.console = console or Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.quiet = quiet
+        self.live = live and self.console.is_terminal and not quiet
+        self.bar: Progress | None = None
+        self.total_steps = 0
+
+    @classmethod
+    def for_recipe(cls, recipe: Recipe) -> Terminal:
+        return cls(quiet=recipe.log_level in ("warning", "error", "critical"), live=not recipe.disable_tqdm)
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            self.console.print(escape(text))
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        if not self.quiet:
+            self.console.print(f"[dim]note:[/dim] {escape(text)}")
+
+    def warn(self, text: str) -> None:
+        """Something that may be wrong; never hidden."""
+        self.console.print(f"[yellow]warning:[/yellow] {escape(text)}")
+
+    def show_plan(self, plan: Plan, headline: str) -> None:
+        """The plan, one choice a line with its reason."""
+        if self.quiet:
+            return
+        self.console.print(f"[bold]{escape(headline)}[/bold]")
+        table = Table.grid(padding=(0, 2))
+        for name, choice in plan.choices().items():
+            table.add_row(
+                f"  {_PLAN_WORDS[name]}",
+                f"[cyan]{_plan_value(name, choice.value)}[/cyan]",
+                escape(choice.reason),
+            )
+        self.console.print(table)
+
+    def start_training(self, steps: int) -> None:
+        self.total_steps = steps
+        if self.live:
+            self.bar = Progress(
+                TextColumn("training"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.completed}/{task.total}"),
+                TextColumn("{task.fields[figures]}"),
+                console=self.console,
+            )
+            self.bar.add_task("training", total=steps, figures="")
+            self.bar.start()
+
+    def stop_training(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
+
+    def on_event(self, name: str, figures: dict[str, Any]) -> None:
+        """A listener for a run's events."""
+        if self.quiet:
+            return
+        if name == "log":
+            self._show_log(figures)
+        elif name == "evaluation":
+            shown = " · ".join(
+                f"{key.removeprefix('eval_')} {value:.4f}"
+                for key, value in figures.items()
+                if key.startswith("eval_") and not key.endswith(("runtime", "per_second", "samples"))
+            )
+            mark = " · best so far" if figures.get("best") else ""
+            self.console.print(f"epoch {figures['epoch']:g} · {shown}{mark}")
+
+    def _show_log(self, figures: dict[str, Any]) -> None:
+        text = (
+            f"loss {figures['loss']:.4f} · {figures['samples_per_second']:.0f} samples/s · "
+            f"{figures['tokens_per_second']:.0f} tokens/s · {_bytes(figures['memory'])} · "
+            f"{_time(figures['seconds_left'])} left"
+        )
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], completed=figures["step"], figures=text)
+        else:
+            self.console.print(
+                f"step {figures['step']}/{self.total_steps} · epoch {figures['epoch']:.2f} · "
+                f"lr {figures['learning_rate']:.2e} · {text}"
+            )
+
+    def show_report(self, report: Report) -> None:
+        """The result first, then where it is."""
+        if self.quiet:
+            return
+        self.console.print()
+        for prefix, title in (("eval", "validation"), ("test", "test")):
+            figures = {
+                key.removeprefix(prefix + "_"): value
+                for key, value in report.results.items()
+                if key.startswith(prefix + "_") and not key.endswith(("runtime", "per_second", "samples"))
+            }
+            if figures:
+                rows = report.results.get(f"{prefix}_samples")
+                shown = " · ".join(f"{name} [bold]{value:.4f}[/bold]" for name, value in figures.items())
+                self.console.print(f"{title}: {shown} ({rows} rows)")
+        if report.per_class and len(report.per_class) <= 20:
+            self._show_classes(report)
+        if "train_runtime" in report.results:
+            early = ", stopped early" if report.stopped_early else ""
+            self.console.print(
+                f"trained {report.results['epoch']:g} epochs in {_time(report.results['train_runtime'])}"
+                f"{early}; kept the model of step {report.best_step}"
+            )
+        self.console.print(f"saved in [bold]{escape(report.folder)}[/bold]")
+        self.console.print(escape(f'try: pippin predict {report.folder} --text "…"'))
+
+    def _show_classes(self, report: Report) -> None:
+        table = Table(
+            title=f"by class, on the {report.judged_on} rows", title_justify="left", box=None, padding=(0, 2)
+        )
+        for heading in ("class", "precision", "recall", "f1", "rows"):
+            table.add_column(heading, justify="left" if heading == "class" else "right")
+        for name, figures in report.per_class.items():
+            shown = [f"{figures[key]:.3f}" for key in ("precision", "recall", "f1")]
+            table.add_row(escape(name), *shown, str(int(figures["rows"])))
+        self.console.print(table)
+
+    def rows_bar(self, total: int, what: str) -> tuple[Callable[[int], None], Callable[[], None]]:
+        """A bar over rows: a function that advances it and one that ends it."""
+        if not self.live:
+            return (lambda count: None), (lambda: None)
+        bar = Progress(
+            TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=self.console
+        )
+        task = bar.add_task(what, total=total)
+        bar.start()
+        return (lambda count: bar.advance(task, count)), bar.stop
+
+
+def _plan_value(name: str, value: Any) -> str:
+    if name == "learning_rate":
+        return f"{value:.2e}"
+    if name == "pad_lengths":
+        return ", ".join(map(str, value)) if value else "longest row"
+    if name == "save_steps" and value == -1:
+        return "best"
+    if name in ("logging_steps", "eval_steps", "save_steps"):
+        return f"{value} steps" if value else "never"
+    if name == "best_metric":
+        return str(value) or "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

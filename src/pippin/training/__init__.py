@@ -1,0 +1,1 @@
+"""Doing it: the loop, the step, optimiser and schedule, evaluation, copies of the model, events."""

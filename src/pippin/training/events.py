@@ -1,0 +1,34 @@
+"""What happens in a run, as data: each event goes to events.jsonl and to whoever listens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+Listener = Callable[[str, dict[str, Any]], None]
+
+
+class Events:
+    """Writes each event as a line of JSON and hands it to the listeners."""
+
+    def __init__(self, path: Path, *listeners: Listener):
+        self.file = path.open("a", encoding="utf-8")
+        self.listeners = listeners
+
+    def emit(self, name: str, **figures: Any) -> None:
+        """Something happened: `log`, `evaluation`, `saved`, `finished` …"""
+        line = {
+            "event": name,
+            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            **figures,
+        }
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+        for listener in self.listeners:
+            listener(name, figures)
+
+    def close(self) -> None:
+        self.file.close()

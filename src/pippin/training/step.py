@@ -1,0 +1,69 @@
+"""One optimiser step: micro-batches forward and backward, clip, update, schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pippin.data.batches import Batch
+from pippin.machine.backends.base import Backend
+from pippin.training.losses import Loss
+
+
+class EagerStep:
+    """Runs steps as plain torch calls. The loss stays on the device until somebody asks for it."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimiser: torch.optim.Optimizer,
+        schedule: Any,
+        loss: Loss,
+        backend: Backend,
+        precision: str,
+        max_grad_norm: float,
+    ):
+        self.model, self.optimiser, self.schedule = model, optimiser, schedule
+        self.loss, self.backend, self.precision, self.max_grad_norm = loss, backend, precision, max_grad_norm
+        self.parameters = [p for group in optimiser.param_groups for p in group["params"]]
+        self.scaler = torch.amp.GradScaler(backend.kind) if precision == "fp16" else None
+        self.metric_decides_rate = isinstance(schedule, torch.optim.lr_scheduler.ReduceLROnPlateau)
+
+    def __call__(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Train on the micro-batches as one batch; returns its mean loss and the gradient's norm before clipping."""
+        rows = sum(len(batch.rows) for batch in micro_batches)
+        total = torch.zeros((), device=self.backend.device)
+        for batch in micro_batches:
+            # The sum over these rows divided by all rows of the step: gradients add up to the whole batch's.
+            loss = self._forward(batch) / rows
+            (self.scaler.scale(loss) if self.scaler else loss).backward()
+            total += loss.detach()
+        norm = self._clip()
+        if self.scaler:
+            self.scaler.step(self.optimiser)
+            self.scaler.update()
+        else:
+            self.optimiser.step()
+        if not self.metric_decides_rate:
+            self.schedule.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        return total, norm
+
+    @property
+    def learning_rate(self) -> float:
+        return float(self.optimiser.param_groups[0]["lr"])
+
+    def _forward(self, batch: Batch) -> torch.Tensor:
+        assert batch.labels is not None
+        inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
+        labels = self.backend.to_device(batch.labels)
+        with self.backend.autocast(self.precision):
+            logits = self.model(**inputs).logits
+        return self.loss(logits, labels)
+
+    def _clip(self) -> torch.Tensor:
+        if self.scaler:
+            self.scaler.unscale_(self.optimiser)
+        limit = self.max_grad_norm if self.max_grad_norm > 0 else float("inf")
+        return torch.nn.utils.clip_grad_norm_(self.parameters, limit)

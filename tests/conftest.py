@@ -1,0 +1,148 @@
+"""Shared by all tests: no network, a tiny BERT made on the spot, and small files of rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+WORDS = {
+    "animal": ["cat", "dog", "horse", "cow", "sheep", "goat", "hen", "duck", "fox", "wolf", "bear", "deer"],
+    "food": ["bread", "cheese", "apple", "pear", "soup", "rice", "plum", "cake", "honey", "butter", "salt", "bean"],
+    "tool": ["hammer", "saw", "drill", "nail", "rope", "axe", "file", "chisel", "wrench", "ladder", "spade", "pump"],
+}
+FILLER = ["the", "a", "my", "your", "old", "new", "big", "small", "red", "green", "near", "under", "over", "with", "and", "of", "is", "was", "in", "on"]
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any attempt to leave this computer fails at once."""
+
+    def refuse(*arguments: object, **keywords: object) -> None:
+        raise AssertionError(f"a test tried to reach the network: {arguments}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture(autouse=True)
+def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def make_rows(count: int, seed: int = 0, classes: tuple[str, ...] = tuple(WORDS)) -> list[dict[str, str]]:
+    """Sentences whose class can be told by one word, in varying lengths."""
+    draw = random.Random(seed)
+    rows = []
+    for number in range(count):
+        label = classes[number % len(classes)]
+        words = draw.choices(FILLER, k=draw.randint(2, 12)) + [draw.choice(WORDS[label])]
+        draw.shuffle(words)
+        rows.append({"text": " ".join(words), "label": label})
+    return rows
+
+
+@pytest.fixture
+def write_rows(tmp_path: Path) -> Callable[..., Path]:
+    """Write rows as a file; the suffix decides the format."""
+
+    def write(name: str, rows: list[dict]) -> Path:
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        path = tmp_path / name
+        table = pa.Table.from_pylist(rows)
+        if path.suffix == ".csv":
+            pyarrow.csv.write_csv(table, path)
+        elif path.suffix == ".tsv":
+            pyarrow.csv.write_csv(table, path, pyarrow.csv.WriteOptions(delimiter="\t"))
+        elif path.suffix == ".parquet":
+            pyarrow.parquet.write_table(table, path)
+        elif path.suffix == ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            path.write_text(json.dumps(rows))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def word_file(write_rows: Callable[..., Path]) -> Path:
+    return write_rows("words.csv", make_rows(120))
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of two layers and 32 columns with a word-level WordPiece tokenizer, saved as on the Hub."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    vocabulary = save_tiny_tokenizer(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def save_tiny_tokenizer(folder: Path) -> int:
+    """Write tokenizer.json and its configuration; returns the number of words."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    folder.mkdir(parents=True, exist_ok=True)
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)] + list("0123456789.,?!'-")
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *("##" + letter for letter in letters)]
+    pieces += sorted({word for words in WORDS.values() for word in words} | set(FILLER) - set(letters))
+    tokenizer = Tokenizer(
+        models.WordPiece({piece: place for place, piece in enumerate(pieces)}, unk_token="[UNK]")
+    )
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                "tokenizer_class": "PreTrainedTokenizerFast",
+                "model_max_length": 64,
+                "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+                **special,
+            }
+        )
+    )
+    return len(pieces)
+
+
+@pytest.fixture
+def run_cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., tuple[int, str, str]]]:
+    """Run a command in this process; returns exit code, output and error output."""
+    from pippin.cli.main import main
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    yield call
