@@ -19,7 +19,28 @@ WORDS = {
     "food": ["bread", "cheese", "apple", "pear", "soup", "rice", "plum", "cake", "honey", "butter", "salt", "bean"],
     "tool": ["hammer", "saw", "drill", "nail", "rope", "axe", "file", "chisel", "wrench", "ladder", "spade", "pump"],
 }
-FILLER = ["the", "a", "my", "your", "old", "new", "big", "small", "red", "green", "near", "under", "over", "with", "and", "of", "is", "was", "in", "on"]
+FILLER = [
+    "the",
+    "a",
+    "my",
+    "your",
+    "old",
+    "new",
+    "big",
+    "small",
+    "red",
+    "green",
+    "near",
+    "under",
+    "over",
+    "with",
+    "and",
+    "of",
+    "is",
+    "was",
+    "in",
+    "on",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -110,9 +131,7 @@ def save_tiny_tokenizer(folder: Path) -> int:
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)] + list("0123456789.,?!'-")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *("##" + letter for letter in letters)]
     pieces += sorted({word for words in WORDS.values() for word in words} | set(FILLER) - set(letters))
-    tokenizer = Tokenizer(
-        models.WordPiece({piece: place for place, piece in enumerate(pieces)}, unk_token="[UNK]")
-    )
+    tokenizer = Tokenizer(models.WordPiece({piece: place for place, piece in enumerate(pieces)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -145,4 +164,4 @@ def run_cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., tuple[
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
-    yield call
+    return call

@@ -70,6 +70,4 @@ def test_saved_model_gives_the_same_answers_in_transformers(run_cli, word_file, 
     ours = list(csv.DictReader(Path("run/predictions.csv").open()))
     theirs = pipeline("text-classification", model="run", device="cpu")([row["text"] for row in rows])
     assert [row["label"] for row in ours] == [answer["label"] for answer in theirs]
-    assert [float(row["score"]) for row in ours] == pytest.approx(
-        [answer["score"] for answer in theirs], abs=1e-5
-    )
+    assert [float(row["score"]) for row in ours] == pytest.approx([answer["score"] for answer in theirs], abs=1e-5)

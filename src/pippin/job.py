@@ -24,6 +24,7 @@ from pippin.plan.device import choose_device
 from pippin.plan.make import Rows, make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
+from pippin.records import to_json
 from pippin.report.card import model_card
 from pippin.report.report import Report
 from pippin.report.terminal import Terminal
@@ -124,8 +125,7 @@ def _show(data: Dataset, plan: Plan, recipe: Recipe, terminal: Terminal) -> None
     terminal.say(f"columns: {data.columns.reason}")
     sizes = [f"{len(split)} {name}" for name, split in (("training", data.train),) if split is not None]
     sizes += [
-        f"{len(split)} {name.replace('_', ' ')}"
-        for name, split in [*data.validation.items(), *data.test.items()]
+        f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]
     ]
     kind = "numbers" if data.labels.regression else f"{len(data.labels.names)} classes"
     model = display_name(resolve_model(recipe.model_name_or_path))
@@ -290,20 +290,17 @@ class _Work:
         tests: dict[str, Evaluation],
     ) -> Report:
         judged_on, judged = next(iter([*tests.items(), *evaluations.items()]), ("", None))
-        truth = {**self.rows.validation, **self.rows.test}[judged_on].labels if judged else None
-        classes = bool(judged) and not self.data.labels.regression
+        by_class = None if self.data.labels.regression else judged
         report = Report(
             folder=str(self.folder.path),
             results=results,
             main_metric=self.data.task.main_metric,
             best_step=outcome.best_step if outcome else None,
             stopped_early=bool(outcome and outcome.stopped_early),
-            per_class=per_class(self.data.labels, judged.predictions, truth) if judged and classes else {},
-            confusion=confusion(self.data.labels, judged.predictions, truth) if judged and classes else [],
+            per_class=per_class(self.data.labels, by_class.predictions, by_class.truth) if by_class else {},
+            confusion=confusion(self.data.labels, by_class.predictions, by_class.truth) if by_class else [],
             judged_on=judged_on,
         )
-        from pippin.records import to_json
-
         self.folder.write_json("report.json", to_json(report))
         self.folder.update(status="finished", results=results)
         assert self.folder.run is not None

@@ -32,9 +32,7 @@ class Prediction:
 class Predictor:
     """Tokenizer, model and device together."""
 
-    def __init__(
-        self, inference: Inference, tokenizer: Any, labels: Labels, max_length: int, run: Run | None
-    ):
+    def __init__(self, inference: Inference, tokenizer: Any, labels: Labels, max_length: int, run: Run | None):
         self.inference, self.tokenizer, self.labels = inference, tokenizer, labels
         self.max_length, self.run = max_length, run
 
@@ -52,9 +50,7 @@ class Predictor:
         backend = get_backend(choose_device(recipe, probe()).value)
         model = backend.place(load_model(recipe, config))
         regression = config.num_labels == 1
-        labels = Labels(
-            () if regression else tuple(config.id2label[i] for i in range(config.num_labels)), regression
-        )
+        labels = Labels(() if regression else tuple(config.id2label[i] for i in range(config.num_labels)), regression)
         limit = longest_input(tokenizer, config)
         wanted = run.plan.max_length.value if run else limit or 512
         inference = Inference(model, backend, pad_token=tokenizer.pad_token_id or 0)
@@ -68,15 +64,10 @@ class Predictor:
     ) -> list[Prediction]:
         """Label texts (or pairs of texts); answers come in the order of the input."""
         if isinstance(texts, str):
-            raise PippinError(
-                "predict() takes a list of texts; put the one text in brackets: predict([text])."
-            )
+            raise PippinError("predict() takes a list of texts; put the one text in brackets: predict([text]).")
         if not texts:
             return []
         examples = Examples(list(texts), None if pairs is None else list(pairs), None, [], "")
         encoded = encode(examples, self.tokenizer, self.max_length)
         logits, _ = self.inference.logits(encoded, on_rows)
-        return [
-            Prediction(label, score)
-            for label, score in zip(*label_and_score(logits, self.labels), strict=True)
-        ]
+        return [Prediction(label, score) for label, score in zip(*label_and_score(logits, self.labels), strict=True)]

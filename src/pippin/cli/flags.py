@@ -34,9 +34,7 @@ def split_words(arguments: list[str]) -> Words:
         position += 1
         if not word.startswith("--") or word == "--":
             if word.startswith("-") and len(word) == 2 and word[1].isalpha():
-                mistakes.append(
-                    f"{word}: flags start with two dashes.{nearest(word[1:], list(recipe_fields()), '--')}"
-                )
+                mistakes.append(f"{word}: flags start with two dashes.{nearest(word[1:], list(recipe_fields()), '--')}")
             elif word != "--":
                 positional.append(word)
             continue
@@ -90,9 +88,7 @@ def help_page(intro: str) -> str:
             group = field.group
             lines.append(f"\n{group}:")
         lines.append(f"  --{field.name}{_value_name(field)}")
-        lines.append(
-            textwrap.fill(_help_text(field), width, initial_indent=" " * 6, subsequent_indent=" " * 6)
-        )
+        lines.append(textwrap.fill(_help_text(field), width, initial_indent=" " * 6, subsequent_indent=" " * 6))
     return "\n".join(lines)
 
 

@@ -87,11 +87,7 @@ def _read(arguments: list[str]) -> _Request:
         else:
             flags.setdefault(name, []).append(following)
     if len(positional) != 1:
-        named = (
-            f"but {len(positional)} were named: {', '.join(positional)}"
-            if positional
-            else "but none was named"
-        )
+        named = f"but {len(positional)} were named: {', '.join(positional)}" if positional else "but none was named"
         mistakes.append(f'name one RUN folder, {named}. Example: pippin predict runs/reviews --text "…"')
     if "text" in flags and "file" in flags:
         mistakes.append("--text and --file exclude each other.")
@@ -133,9 +129,7 @@ def _standard_input() -> dict[str, list[Any]]:
     return {"text": lines}
 
 
-def _texts(
-    rows: dict[str, list[Any]], request: _Request, predictor: Predictor
-) -> tuple[list[str], list[str] | None]:
+def _texts(rows: dict[str, list[Any]], request: _Request, predictor: Predictor) -> tuple[list[str], list[str] | None]:
     trained_on = predictor.run.data.text_columns if predictor.run else ()
     asked = request.one("text_column")
     if asked:
@@ -152,7 +146,8 @@ def _texts(
     missing = [name for name in names if name not in rows]
     if missing or not 1 <= len(names) <= 2:
         raise PippinError(
-            f"{request.one('file')} has no column {', '.join(missing)}; it has {', '.join(rows)}. Add --text_column NAME."
+            f"{request.one('file')} has no column {', '.join(missing)}; it has {', '.join(rows)}. "
+            "Add --text_column NAME."
         )
     cells = [["" if cell is None else str(cell) for cell in rows[name]] for name in names]
     return cells[0], cells[1] if len(cells) == 2 else None
@@ -182,9 +177,7 @@ def _write_csv(file: TextIO, rows: dict[str, list[Any]], predictions: list[Predi
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([*rows, *_names(rows)])
     for cells, prediction in zip(zip(*rows.values(), strict=True), predictions, strict=True):
-        writer.writerow(
-            [*cells, prediction.label, "" if prediction.score is None else f"{prediction.score:.6f}"]
-        )
+        writer.writerow([*cells, prediction.label, "" if prediction.score is None else f"{prediction.score:.6f}"])
 
 
 def _write_jsonl(file: TextIO, rows: dict[str, list[Any]], predictions: list[Prediction]) -> None:

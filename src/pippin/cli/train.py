@@ -63,9 +63,7 @@ def read_command(arguments: list[str]) -> Reading:
     if words.positional:
         flags.insert(0, Given("data", words.positional[0], f"FILE {words.positional[0]}"))
         if words.positional[0].endswith((".yaml", ".yml")) and Path(words.positional[0]).is_file():
-            raise Mistakes(
-                [f"{words.positional[0]} looks like a settings file: use --config {words.positional[0]}"]
-            )
+            raise Mistakes([f"{words.positional[0]} looks like a settings file: use --config {words.positional[0]}"])
     if len(words.positional) > 1:
         mistakes.append(
             f"one FILE or FOLDER at a time, but {len(words.positional)} were named: {', '.join(words.positional)}. "

@@ -31,9 +31,7 @@ class Batch:
         return self.inputs["input_ids"].numel()
 
 
-def training_order(
-    lengths: np.ndarray, batch_size: int, strategy: str, seed: int, epoch: int
-) -> list[np.ndarray]:
+def training_order(lengths: np.ndarray, batch_size: int, strategy: str, seed: int, epoch: int) -> list[np.ndarray]:
     """The batches of an epoch as row numbers. The same seed and epoch give the same order on every computer."""
     generator = np.random.default_rng([seed, epoch])
     if strategy == "sequential":
@@ -57,9 +55,7 @@ def evaluation_order(lengths: np.ndarray, most_rows: int, token_budget: int) -> 
     while start < len(order):
         stop = start + 1
         while (
-            stop < len(order)
-            and stop - start < most_rows
-            and (stop - start + 1) * lengths[order[stop]] <= token_budget
+            stop < len(order) and stop - start < most_rows and (stop - start + 1) * lengths[order[stop]] <= token_budget
         ):
             stop += 1
         yield order[start:stop]

@@ -22,8 +22,49 @@ _PAIRS = [
     ("query", "passage"),
     ("#1 string", "#2 string"),
 ]
-_TEXTS = ["text", "sentence", "document", "content", "review", "question", "utterance", "query", "comment", "message", "tweet", "body", "description", "input", "phrase", "headline", "title", "post", "prompt"]
-_LABELS = ["label", "labels", "category", "class", "target", "intent", "sentiment", "coarse_label", "topic", "tag", "emotion", "type", "stars", "rating", "is_duplicate", "gold_label", "quality", "score", "output", "y"]
+_TEXTS = [
+    "text",
+    "sentence",
+    "document",
+    "content",
+    "review",
+    "question",
+    "utterance",
+    "query",
+    "comment",
+    "message",
+    "tweet",
+    "body",
+    "description",
+    "input",
+    "phrase",
+    "headline",
+    "title",
+    "post",
+    "prompt",
+]
+_LABELS = [
+    "label",
+    "labels",
+    "category",
+    "class",
+    "target",
+    "intent",
+    "sentiment",
+    "coarse_label",
+    "topic",
+    "tag",
+    "emotion",
+    "type",
+    "stars",
+    "rating",
+    "is_duplicate",
+    "gold_label",
+    "quality",
+    "score",
+    "output",
+    "y",
+]
 _ID_NAME = re.compile(r"(id|idx|index|guid|uid|uuid|key|row|no|unnamed.*|.*[_ ]id|#)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+([eE][-+]?\d+)?\s*")
 
@@ -55,16 +96,10 @@ def _label_column(table: Table, recipe: Recipe, task: Task) -> tuple[str, str]:
     for known in _LABELS:
         if known in by_name:
             return by_name[known], "by its name"
-    candidates = [
-        name for name in others if not _looks_like_id(table, name) and _looks_like_label(table.columns[name])
-    ]
+    candidates = [name for name in others if not _looks_like_id(table, name) and _looks_like_label(table.columns[name])]
     if len(candidates) == 1:
         return candidates[0], "the only column with few different values"
-    what = (
-        f"{', '.join(candidates)} could all be it"
-        if candidates
-        else "no column is named label or looks like one"
-    )
+    what = f"{', '.join(candidates)} could all be it" if candidates else "no column is named label or looks like one"
     raise PippinError(
         f"{table.origin}: which column is the label? {what}; the columns are {', '.join(table.columns)}. "
         f"Add --label_column NAME.{_header_hint(table)}"
@@ -84,18 +119,14 @@ def _text_columns(table: Table, recipe: Recipe, task: Task, label: str) -> tuple
     for known in _TEXTS:
         if known in by_name:
             return _checked(table, (by_name[known],)), "by its name"
-    wordy = [
-        name for name in others if not _looks_like_id(table, name) and not _is_numeric(table.columns[name])
-    ]
+    wordy = [name for name in others if not _looks_like_id(table, name) and not _is_numeric(table.columns[name])]
     if not wordy:
         raise PippinError(
             f"{table.origin}: which column is the text? None of {', '.join(table.columns)} looks like one. "
             f"Add --text_column NAME.{_header_hint(table)}"
         )
     longest = max(wordy, key=lambda name: _mean_length(table.columns[name]))
-    others_said = (
-        f"; not used: {', '.join(name for name in others if name != longest)}" if len(others) > 1 else ""
-    )
+    others_said = f"; not used: {', '.join(name for name in others if name != longest)}" if len(others) > 1 else ""
     return (longest,), f"the longest texts{others_said}"
 
 

@@ -86,8 +86,7 @@ def prepare(source: Source, recipe: Recipe) -> Dataset:
     if source.train is not None:
         train = reader.read(source.train.head(recipe.max_train_samples), "training")
     validation = {
-        name: reader.read(table.head(recipe.max_eval_samples), name)
-        for name, table in source.validation.items()
+        name: reader.read(table.head(recipe.max_eval_samples), name) for name, table in source.validation.items()
     }
     test = {
         name: reader.read(table.head(recipe.max_predict_samples), name, labels_optional=True)
@@ -129,9 +128,7 @@ class _Reader:
         if not self.task.regression and not self.labels.names and kept_labels is not None:
             self.labels = find_classes(kept_labels, table.origin, self.columns.label)
             for group in look_alikes(self.labels.names):
-                self.warnings.append(
-                    f"{table.origin}: the classes {' and '.join(group)} differ only in case."
-                )
+                self.warnings.append(f"{table.origin}: the classes {' and '.join(group)} differ only in case.")
         numbers = None if kept_labels is None else self._encode(kept_labels, rows, table, split)
         first, *second = [[str(cells[place]) for place in good] for cells in texts]
         return Examples(first, second[0] if second else None, numbers, rows, table.origin)
@@ -150,8 +147,7 @@ class _Reader:
         class_names = table.class_names.get(name)
         if class_names:
             cells = [
-                class_names[cell] if isinstance(cell, int) and 0 <= cell < len(class_names) else cell
-                for cell in cells
+                class_names[cell] if isinstance(cell, int) and 0 <= cell < len(class_names) else cell for cell in cells
             ]
         convert = label_number if self.task.regression else label_word
         words = [convert(cell) for cell in cells]
@@ -176,21 +172,15 @@ class _Reader:
                 wanted = "a number" if self.task.regression else "a label"
                 found = table.columns[self.columns.label][place]
                 what = (
-                    f"holds {found!r}, not {wanted}"
-                    if found not in (None, "") and self.task.regression
-                    else "is empty"
+                    f"holds {found!r}, not {wanted}" if found not in (None, "") and self.task.regression else "is empty"
                 )
                 problems.setdefault(place, f"column {self.columns.label!r} {what}")
         if problems and not self.recipe.skip_bad_rows:
             shown = "; ".join(f"row {place + 1}: {problems[place]}" for place in sorted(problems)[:5])
             more = f"; and {len(problems) - 5} rows more" if len(problems) > 5 else ""
-            raise PippinError(
-                f"{table.origin}, {shown}{more}. Mend them, or add --skip_bad_rows to leave them out."
-            )
+            raise PippinError(f"{table.origin}, {shown}{more}. Mend them, or add --skip_bad_rows to leave them out.")
         if problems:
-            self.notes.append(
-                f"{table.origin}: {len(problems)} of {len(table)} rows left out (no text or no label)."
-            )
+            self.notes.append(f"{table.origin}: {len(problems)} of {len(table)} rows left out (no text or no label).")
         good = [place for place in range(len(table)) if place not in problems]
         if not good:
             raise PippinError(f"{table.origin}: no row is left after leaving out the bad ones.")
@@ -249,18 +239,14 @@ def _warn_of_overlap(train: Examples | None, validation: dict[str, Examples], re
         return
     seen = set(zip(train.texts, train.pairs or [""] * len(train), strict=True))
     for name, examples in validation.items():
-        shared = sum(
-            pair in seen for pair in zip(examples.texts, examples.pairs or [""] * len(examples), strict=True)
-        )
+        shared = sum(pair in seen for pair in zip(examples.texts, examples.pairs or [""] * len(examples), strict=True))
         if shared == len(examples) and examples.origin != train.origin:
             raise PippinError(
                 f"{examples.origin}: all {shared} rows stand in {train.origin} too, so a score on them says nothing. "
                 "Give other rows, or leave --validation_file out and Pippin holds some out."
             )
         if shared and shared == len(examples):
-            reader.warnings.append(
-                f"All {shared} {name} texts stand in the training rows too: the score says nothing."
-            )
+            reader.warnings.append(f"All {shared} {name} texts stand in the training rows too: the score says nothing.")
         elif shared:
             reader.warnings.append(
                 f"{shared} of {len(examples)} {name} texts stand in the training rows too: the score will flatter."

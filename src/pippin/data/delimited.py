@@ -15,9 +15,7 @@ def parse_delimited(text: str, origin: str, tabs: bool) -> Table:
     """Every cell as a string. Rows with too many or too few fields and open quotes are errors with their row."""
     header_line = text.lstrip("\r\n").splitlines()[0]
     delimiter = "\t" if tabs else max(_DELIMITERS, key=header_line.count)
-    notes = (
-        () if tabs or delimiter == "," else (f"{origin}: fields are separated by {_DELIMITERS[delimiter]}.",)
-    )
+    notes = () if tabs or delimiter == "," else (f"{origin}: fields are separated by {_DELIMITERS[delimiter]}.",)
     if tabs and not _tabs_are_quoted(text):
         columns = _parse(text, delimiter, origin, quoted=False)
     else:
@@ -71,14 +69,14 @@ def _parse(text: str, delimiter: str, origin: str, quoted: bool) -> dict[str, li
 
 
 def _column_names(text: str, delimiter: str, origin: str, quoted: bool) -> list[str]:
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    header = next(csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting))
+    lines = io.StringIO(text)
+    header = (
+        next(csv.reader(lines, delimiter=delimiter)) if quoted else lines.readline().rstrip("\r\n").split(delimiter)
+    )
     names = [name.strip() or f"unnamed {place}" for place, name in enumerate(header, 1)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise PippinError(
-            f"{origin}: the column name {', '.join(twice)} stands twice in the first line. Rename one."
-        )
+        raise PippinError(f"{origin}: the column name {', '.join(twice)} stands twice in the first line. Rename one.")
     return names
 
 

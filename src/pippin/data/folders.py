@@ -33,9 +33,7 @@ def read_split_folder(folder: Path, encoding: str = "utf-8") -> dict[str, Table]
         raise PippinError(
             f"{folder}: no training file. Expected train.csv (or .tsv, .json, .jsonl, .parquet), found {found}."
         )
-    return {
-        split: join_tables([read_table(path, encoding) for path in paths]) for split, paths in files.items()
-    }
+    return {split: join_tables([read_table(path, encoding) for path in paths]) for split, paths in files.items()}
 
 
 def _split_of(path: Path, folder: Path) -> str | None:

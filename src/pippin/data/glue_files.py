@@ -47,11 +47,7 @@ LAYOUTS = {
 def glue_folder(data_dir: Path, task: Task) -> Path | None:
     """The task's folder: data_dir itself, or the one in it that bears the task's name."""
     layout = LAYOUTS[str(task.name)]
-    inside = [
-        child
-        for child in data_dir.iterdir()
-        if child.is_dir() and _plain(child.name) == _plain(layout.folder)
-    ]
+    inside = [child for child in data_dir.iterdir() if child.is_dir() and _plain(child.name) == _plain(layout.folder)]
     return next((folder for folder in [*inside, data_dir] if (folder / "train.tsv").is_file()), None)
 
 
@@ -68,8 +64,7 @@ def read_glue_split(folder: Path, task: Task, name: str, required: bool = True) 
     has_header = layout.header or is_test
     header = rows[0] if has_header else []
     places = [
-        _place(header, place, path)
-        for place in (layout.test_text if is_test and layout.test_text else layout.text)
+        _place(header, place, path) for place in (layout.test_text if is_test and layout.test_text else layout.text)
     ]
     label = None if is_test and layout.label not in header else _place(header, layout.label, path)
     wanted = [*places, *([] if label is None else [label])]
@@ -78,9 +73,7 @@ def read_glue_split(folder: Path, task: Task, name: str, required: bool = True) 
     body = complete if label is None else [row for row in complete if row[label] not in ("", "-")]
     dropped = len(rows) - has_header - len(body)
     notes = (f"{path}: {dropped} broken or unlabelled rows left out.",) if dropped else ()
-    columns = {
-        column: [row[place] for row in body] for column, place in zip(task.text_columns, places, strict=True)
-    }
+    columns = {column: [row[place] for row in body] for column, place in zip(task.text_columns, places, strict=True)}
     if label is not None:
         columns[str(task.label_column)] = [row[label] for row in body]
     return Table(columns, str(path), notes=notes)
@@ -90,9 +83,7 @@ def _place(header: list[str], place: str | int, path: Path) -> int:
     if isinstance(place, int):
         return place
     if place not in header:
-        raise PippinError(
-            f"{path}: expected a column {place!r} in its first line, found {', '.join(header)}."
-        )
+        raise PippinError(f"{path}: expected a column {place!r} in its first line, found {', '.join(header)}.")
     return header.index(place)
 
 

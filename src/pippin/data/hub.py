@@ -35,9 +35,7 @@ def task_from_hub(task: Task, cache_dir: str | None, token: str | None) -> dict[
     return read_split_folder(Path(snapshot) / folder)
 
 
-def dataset_from_hub(
-    name: str, config: str | None, cache_dir: str | None, token: str | None
-) -> dict[str, Table]:
+def dataset_from_hub(name: str, config: str | None, cache_dir: str | None, token: str | None) -> dict[str, Table]:
     """The splits of any data set that `datasets` can load."""
     try:
         from datasets import ClassLabel, load_dataset
@@ -49,11 +47,7 @@ def dataset_from_hub(
         raise PippinError(f"--dataset_name {name}: cannot be loaded ({_first_line(error)}).") from None
     tables = {}
     for split, rows in loaded.items():
-        classes = {
-            column: tuple(kind.names)
-            for column, kind in rows.features.items()
-            if isinstance(kind, ClassLabel)
-        }
+        classes = {column: tuple(kind.names) for column, kind in rows.features.items() if isinstance(kind, ClassLabel)}
         columns = {column: list(rows[column]) for column in rows.column_names}
         tables[str(split)] = Table(columns, f"{name} ({split})", classes)
     return tables

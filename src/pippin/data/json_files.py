@@ -54,8 +54,6 @@ def _from_rows(rows: list[Any], origin: str) -> Table:
     names: dict[str, None] = {}
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            raise PippinError(
-                f"{origin}, row {number}: expected an object like {{'text': …}}, found {row!r:.60}."
-            )
+            raise PippinError(f"{origin}, row {number}: expected an object like {{'text': …}}, found {row!r:.60}.")
         names.update(dict.fromkeys(row))
     return Table({name: [row.get(name) for row in rows] for name in names}, origin)

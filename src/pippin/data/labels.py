@@ -63,19 +63,13 @@ def find_classes(words: list[str], origin: str, column: str) -> Labels:
             "Add rows of other classes, or name another column with --label_column."
         )
     numbers = all(re.fullmatch(r"[-+]?\d+", word) for word in counts)
-    if any(_FRACTION.fullmatch(word) for word in counts) and all(
-        label_number(word) is not None for word in counts
-    ):
+    if any(_FRACTION.fullmatch(word) for word in counts) and all(label_number(word) is not None for word in counts):
         raise PippinError(
             f"{where} holds numbers such as {next(word for word in counts if '.' in word)}. "
             "To predict numbers add --do_regression; for classes use whole numbers or words."
         )
     if len(counts) > max(20, len(words) // 2):
-        hint = (
-            "To predict numbers add --do_regression."
-            if numbers
-            else "Is it the right column? Use --label_column."
-        )
+        hint = "To predict numbers add --do_regression." if numbers else "Is it the right column? Use --label_column."
         raise PippinError(f"{where} has {len(counts)} different labels in {len(words)} rows. {hint}")
     if numbers and 0 < counts.get("-1", 0) < 0.05 * len(words):
         row = words.index("-1") + 1

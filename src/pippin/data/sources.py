@@ -34,14 +34,10 @@ def find_source(recipe: Recipe) -> Source:
     if recipe.task_name:
         return _task_source(recipe, known_task(recipe.task_name))
     if recipe.dataset_name:
-        splits = dataset_from_hub(
-            recipe.dataset_name, recipe.dataset_config_name, recipe.cache_dir, recipe.token
-        )
+        splits = dataset_from_hub(recipe.dataset_name, recipe.dataset_config_name, recipe.cache_dir, recipe.token)
         return _from_splits(recipe.dataset_name.rsplit("/", 1)[-1], own, splits)
     if recipe.data and Path(recipe.data).is_dir():
-        return _with_files(
-            _from_splits(Path(recipe.data).name, own, read_split_folder(Path(recipe.data))), recipe
-        )
+        return _with_files(_from_splits(Path(recipe.data).name, own, read_split_folder(Path(recipe.data))), recipe)
     main_file = recipe.data or recipe.train_file
     if main_file or recipe.validation_file or recipe.test_file:
         train = read_table(Path(main_file), recipe.encoding) if main_file else None
@@ -110,6 +106,4 @@ def _with_files(source: Source, recipe: Recipe) -> Source:
 
 def _builtin_questions() -> dict[str, Table]:
     folder = files("pippin.data") / "questions"
-    return {
-        split: read_table(Path(str(folder / f"{split}.csv"))) for split in ("train", "validation", "test")
-    }
+    return {split: read_table(Path(str(folder / f"{split}.csv"))) for split in ("train", "validation", "test")}

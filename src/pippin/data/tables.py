@@ -76,9 +76,7 @@ def decode(path: Path, encoding: str) -> str:
     try:
         return raw.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except LookupError:
-        raise PippinError(
-            f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1."
-        ) from None
+        raise PippinError(f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1.") from None
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise PippinError(

@@ -31,7 +31,7 @@ _ENTAILMENT = ("entailment", "not_entailment")
 _PAIR = ("sentence1", "sentence2")
 
 TASKS = {
-    task.name: task
+    str(task.name): task
     for task in (
         Task("cola", ("sentence",), "label", ("unacceptable", "acceptable"), ("matthews_correlation",)),
         Task(
@@ -63,8 +63,6 @@ def known_task(name: str) -> Task:
     """A task by its name, also in GLUE's own spelling (SST-2, STS-B)."""
     wanted = name.lower().replace("-", "").replace("_", "")
     if wanted not in TASKS:
-        known = ", ".join(str(task) for task in TASKS)
-        raise PippinError(
-            f"--task_name {name}: there is no such task. Known: {known}.{nearest(wanted, list(TASKS))}"
-        )
+        known = ", ".join(TASKS)
+        raise PippinError(f"--task_name {name}: there is no such task. Known: {known}.{nearest(wanted, list(TASKS))}")
     return TASKS[wanted]

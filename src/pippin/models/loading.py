@@ -153,7 +153,7 @@ def _check_local_folder(name: str) -> None:
     has_safetensors = any(folder.glob("*.safetensors"))
     if not has_safetensors and (any(folder.glob("*.bin")) or any(folder.glob("*.pt"))):
         raise PippinError(
-            f"{name} holds its weights only as pickle (*.bin), which Pippin does not load, since loading one can run code. "
+            f"{name} holds its weights only as pickle (*.bin), which Pippin does not load: it can run code. "
             "Save it as safetensors with transformers' save_pretrained first."
         )
     if not has_safetensors:

@@ -18,9 +18,7 @@ def choose_device(recipe: Recipe, machine: Machine) -> Choice[str]:
         present = [device for device in machine.devices if device.kind == kind]
         if not present:
             others = ", ".join(dict.fromkeys(device.kind for device in machine.devices))
-            raise PippinError(
-                f"--device {recipe.device}: {get_backend(kind).why_missing()}. Here there is: {others}."
-            )
+            raise PippinError(f"--device {recipe.device}: {get_backend(kind).why_missing()}. Here there is: {others}.")
         if index and int(index) >= len(present):
             raise PippinError(f"--device {recipe.device}: there are only {len(present)}, numbered from 0.")
         return Choice(recipe.device, f"asked for by --device: {present[int(index or 0)].name}")

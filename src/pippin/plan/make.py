@@ -30,9 +30,7 @@ class Rows:
     has_validation: bool
 
 
-def make_plan(
-    recipe: Recipe, machine: Machine, task: Task, config: object, limit: int | None, rows: Rows
-) -> Plan:
+def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limit: int | None, rows: Rows) -> Plan:
     """Decide everything that the recipe leaves open."""
     device = choose_device(recipe, machine)
     training_rows = 1 if rows.lengths is None else len(rows.lengths)
@@ -88,9 +86,7 @@ def _choose_pad_lengths(
     recipe: Recipe, device: str, rows: Rows, batch: int, limit: int | None
 ) -> Choice[tuple[int, ...]]:
     if recipe.pad_to_max_length:
-        return Choice(
-            (min(recipe.max_seq_length, limit or recipe.max_seq_length),), "asked for by --pad_to_max_length"
-        )
+        return Choice((min(recipe.max_seq_length, limit or recipe.max_seq_length),), "asked for by --pad_to_max_length")
     most, lengths = get_backend(device).shape_limit, rows.lengths
     if most is None or lengths is None:
         return Choice((), "each batch to its longest row: this device takes any shape")
@@ -101,9 +97,7 @@ def _choose_pad_lengths(
         *planned[:-1],
         max(planned[-1], rows.longest),
     )  # the last one must hold every row of every split
-    padded = sum(
-        min(p for p in planned if p >= each) * len(batch) for each, batch in zip(longest, order, strict=True)
-    )
+    padded = sum(min(p for p in planned if p >= each) * len(batch) for each, batch in zip(longest, order, strict=True))
     waste = 1 - lengths.sum() / padded
     return Choice(planned, f"few shapes, which this device needs; {waste:.0%} of the work is padding")
 
@@ -138,9 +132,7 @@ def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_val
     strategy = recipe.eval_strategy
     if not has_validation:
         if strategy not in (None, "no"):
-            raise PippinError(
-                f"--eval_strategy {strategy}: there are no validation rows. Give some, or --do_eval."
-            )
+            raise PippinError(f"--eval_strategy {strategy}: there are no validation rows. Give some, or --do_eval.")
         return Choice(0, "there are no validation rows")
     if strategy is None:
         if recipe.eval_steps is not None:
@@ -161,14 +153,12 @@ def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_val
 
 
 def _choose_best_metric(recipe: Recipe, task: Task, evaluates: bool) -> Choice[str]:
-    asked = bool(
-        recipe.load_best_model_at_end or recipe.early_stopping_patience or recipe.save_strategy == "best"
-    )
+    asked = bool(recipe.load_best_model_at_end or recipe.early_stopping_patience or recipe.save_strategy == "best")
     wants = asked if recipe.load_best_model_at_end is not None or recipe.is_classic else True
     if not evaluates:
         if asked:
             raise PippinError(
-                "--load_best_model_at_end and early stopping need evaluations while training: add --eval_strategy epoch."
+                "--load_best_model_at_end and early stopping need evaluations: add --eval_strategy epoch."
             )
         return Choice("", "the last model is kept: nothing is evaluated while training")
     if not wants:
@@ -189,9 +179,7 @@ def _choose_patience(recipe: Recipe, keeps_best: bool) -> Choice[int]:
         return Choice(recipe.early_stopping_patience, "asked for")
     if recipe.is_classic or not keeps_best:
         return Choice(0, "never stops early")
-    return Choice(
-        0, "never stops early: the learning rate falls to zero by the end, and the best model is kept"
-    )
+    return Choice(0, "never stops early: the learning rate falls to zero by the end, and the best model is kept")
 
 
 def _choose_saving(recipe: Recipe, steps: int, steps_per_epoch: int, keeps_best: bool) -> Choice[int]:

@@ -47,12 +47,8 @@ def recipe_fields() -> dict[str, Field]:
         hints, helps = typing.get_type_hints(owner), _docstrings(owner)
         for item in dataclasses.fields(owner):
             kind, choices, optional = _plain_kind(hints[item.name])
-            fields[item.name] = Field(
-                item.name, kind, choices, optional, item.default, helps[item.name], group
-            )
-    assert fields.keys() == {f.name for f in dataclasses.fields(Recipe)}, (
-        "a group of fields is missing in GROUPS"
-    )
+            fields[item.name] = Field(item.name, kind, choices, optional, item.default, helps[item.name], group)
+    assert fields.keys() == {f.name for f in dataclasses.fields(Recipe)}, "a group of fields is missing in GROUPS"
     return fields
 
 

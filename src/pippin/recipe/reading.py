@@ -120,11 +120,7 @@ def convert(field: Field, given: Given) -> Any:
 
 
 def _wanted(field: Field) -> str:
-    return (
-        "one of " + ", ".join(field.choices)
-        if field.choices
-        else _KIND_NAMES.get(field.kind, "a list of names")
-    )
+    return "one of " + ", ".join(field.choices) if field.choices else _KIND_NAMES.get(field.kind, "a list of names")
 
 
 def _to_bool(value: Any) -> bool | None:

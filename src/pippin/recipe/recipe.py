@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pippin.recipe.data_fields import DataFields
 from pippin.recipe.model_fields import ModelFields
 from pippin.recipe.run_fields import RunFields
 from pippin.recipe.training_fields import TrainingFields
-
-#: Recipe fields that must never reach a file or a log.
-SECRET_FIELDS = frozenset({"token"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +34,4 @@ class Recipe(DataFields, ModelFields, TrainingFields, RunFields):
 
     def public(self) -> Recipe:
         """The same recipe without secrets, fit to be written down."""
-        from dataclasses import replace
-
-        return replace(self, **dict.fromkeys(SECRET_FIELDS))
+        return replace(self, token=None)

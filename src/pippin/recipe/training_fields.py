@@ -14,7 +14,7 @@ class TrainingFields:
     """Peak learning rate. Default: follows from the model, the data and the batch; 5e-5 with --do_train."""
 
     num_train_epochs: float | None = None
-    """Passes over the training rows; fractions allowed. Default: follows from the size of the data; 3 with --do_train."""
+    """Passes over the training rows; fractions allowed. Default: follows from the data; 3 with --do_train."""
 
     max_steps: int = -1
     """Optimiser steps; overrides num_train_epochs when above 0."""
@@ -52,9 +52,7 @@ class TrainingFields:
     warmup_ratio: float | None = None
     """The older way to say warmup_steps as a share of all steps, 0 to 1."""
 
-    optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"] = (
-        "adamw_torch_fused"
-    )
+    optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"] = "adamw_torch_fused"
     """Optimiser."""
 
     weight_decay: float = 0.0

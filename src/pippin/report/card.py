@@ -8,19 +8,13 @@ from pippin.training.run import Run
 
 def model_card(run: Run, report: Report) -> str:
     """What the model is, how well it does, how it was made and how to use it."""
-    kind = (
-        "numbers"
-        if run.data.regression
-        else f"{len(run.data.classes)} classes: {', '.join(run.data.classes[:50])}"
-    )
+    kind = "numbers" if run.data.regression else f"{len(run.data.classes)} classes: {', '.join(run.data.classes[:50])}"
     scores = "\n".join(
         f"| {name} | {value:.4f} |"
         for name, value in report.results.items()
         if name.startswith(("eval_", "test_")) and not name.endswith(("runtime", "per_second", "samples"))
     )
-    plan = "\n".join(
-        f"| {name} | {choice.value} | {choice.reason} |" for name, choice in run.plan.choices().items()
-    )
+    plan = "\n".join(f"| {name} | {choice.value} | {choice.reason} |" for name, choice in run.plan.choices().items())
     sizes = ", ".join(f"{count} {name}" for name, count in run.data.rows.items())
     return f"""---
 library_name: transformers

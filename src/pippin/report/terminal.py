@@ -151,9 +151,7 @@ class Terminal:
         self.console.print(escape(f'try: pippin predict {report.folder} --text "…"'))
 
     def _show_classes(self, report: Report) -> None:
-        table = Table(
-            title=f"by class, on the {report.judged_on} rows", title_justify="left", box=None, padding=(0, 2)
-        )
+        table = Table(title=f"by class, on the {report.judged_on} rows", title_justify="left", box=None, padding=(0, 2))
         for heading in ("class", "precision", "recall", "f1", "rows"):
             table.add_column(heading, justify="left" if heading == "class" else "right")
         for name, figures in report.per_class.items():
@@ -165,9 +163,7 @@ class Terminal:
         """A bar over rows: a function that advances it and one that ends it."""
         if not self.live:
             return (lambda count: None), (lambda: None)
-        bar = Progress(
-            TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=self.console
-        )
+        bar = Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=self.console)
         task = bar.add_task(what, total=total)
         bar.start()
         return (lambda count: bar.advance(task, count)), bar.stop

@@ -26,11 +26,7 @@ class BestSoFar:
 
     def update(self, value: float, step: int) -> bool:
         """Take a new evaluation; returns whether it is the one to keep."""
-        gain = (
-            float("inf")
-            if self.value is None
-            else (value - self.value) * (1 if self.greater_is_better else -1)
-        )
+        gain = float("inf") if self.value is None else (value - self.value) * (1 if self.greater_is_better else -1)
         self.without_gain = 0 if gain > self.threshold else self.without_gain + 1
         if gain >= 0:
             self.value, self.step = value, step

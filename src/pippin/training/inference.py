@@ -29,9 +29,7 @@ class Inference:
     pad_token: int = 0
     most_rows: int | None = None
 
-    def logits(
-        self, encoded: Encoded, on_rows: Callable[[int], None] | None = None
-    ) -> tuple[np.ndarray, int]:
+    def logits(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> tuple[np.ndarray, int]:
         """The logits of every row in input order, and the number of batches that it took."""
         was_training = self.model.training
         self.model.eval()
@@ -61,6 +59,7 @@ class Evaluation:
     metrics: dict[str, float]
     """The task's metrics and the loss, without a prefix."""
     predictions: np.ndarray
+    truth: np.ndarray
     logits: np.ndarray
     seconds: float
     rows: int
@@ -87,4 +86,4 @@ def evaluate(inference: Inference, encoded: Encoded, task: Task, labels: Labels,
     predictions = decide(logits, labels)
     metrics = score(task, predictions, encoded.labels)
     metrics["loss"] = float(loss(torch.from_numpy(logits), torch.from_numpy(encoded.labels))) / len(encoded)
-    return Evaluation(metrics, predictions, logits, seconds, len(encoded), batches)
+    return Evaluation(metrics, predictions, encoded.labels, logits, seconds, len(encoded), batches)

@@ -70,9 +70,7 @@ def train(job: Training) -> Outcome:
         batches = _micro_batches(job, rows)
         loss, norm = job.step(batches)
         meter.add(loss, norm, len(rows), sum(batch.tokens for batch in batches))
-        if _is_due(plan.logging_steps.value, step, plan.steps.value) or (
-            step == 1 and recipe.logging_first_step
-        ):
+        if _is_due(plan.logging_steps.value, step, plan.steps.value) or (step == 1 and recipe.logging_first_step):
             _log(job, step, epoch, meter)
         if _is_due(plan.eval_steps.value, step, plan.steps.value) and _past_delay(recipe, step, epoch):
             improved = _evaluate(job, step, epoch, meter, best)
@@ -129,9 +127,7 @@ def _evaluate(job: Training, step: int, epoch: float, meter: Meter, best: BestSo
     improved = best is not None and best.update(evaluation.metrics[best.metric], step)
     if job.step.metric_decides_rate:
         job.step.schedule.step(evaluation.metrics["loss"])
-    job.events.emit(
-        "evaluation", step=step, epoch=round(epoch, 4), best=improved, **evaluation.results("eval")
-    )
+    job.events.emit("evaluation", step=step, epoch=round(epoch, 4), best=improved, **evaluation.results("eval"))
     meter.pause(time.perf_counter() - started)
     return improved
 

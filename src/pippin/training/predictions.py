@@ -41,9 +41,7 @@ def label_and_score(logits: np.ndarray, labels: Labels) -> tuple[list[str], list
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = shifted / shifted.sum(axis=1, keepdims=True)
     best = probabilities.argmax(axis=1)
-    return [labels.names[place] for place in best], [
-        float(p[b]) for p, b in zip(probabilities, best, strict=True)
-    ]
+    return [labels.names[place] for place in best], [float(p[b]) for p, b in zip(probabilities, best, strict=True)]
 
 
 def _truth(label: np.generic, labels: Labels) -> str:

@@ -115,9 +115,7 @@ class RunFolder:
     def _write_record(self) -> None:
         assert self.run is not None
         partial = self.path / (_RECORD + ".partial")
-        partial.write_text(
-            json.dumps(to_json(self.run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        partial.write_text(json.dumps(to_json(self.run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         os.replace(partial, self.path / _RECORD)
 
 
