@@ -13,6 +13,8 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# Two threads on a model this small only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 WORDS = {
     "animal": ["cat", "dog", "horse", "cow", "sheep", "goat", "hen", "duck", "fox", "wolf", "bear", "deer"],

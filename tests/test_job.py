@@ -2,72 +2,239 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 
+from conftest import make_rows
 
-def test_own_file_to_saved_model(run_cli, word_file, tiny_model, tmp_path):
-    code, out, err = run_cli(
-        "train",
-        word_file,
-        "--model_name_or_path",
-        tiny_model,
-        "--output_dir",
-        "run",
-        "--num_train_epochs",
-        "10",
-        "--learning_rate",
-        "5e-3",
-    )
-    assert code == 0, err
-    results = json.loads(Path("run/all_results.json").read_text())
+
+@pytest.fixture
+def train(run_cli, tiny_model):
+    """`pippin train` with the tiny model; asserts success and returns the output and all results."""
+
+    def call(*arguments: object, folder: str = "run", steps: int = 4) -> tuple[str, dict]:
+        extra = [] if "--num_train_epochs" in arguments or "--max_steps" in arguments else ["--max_steps", steps]
+        code, out, err = run_cli(
+            "train", *arguments, "--model_name_or_path", tiny_model, "--output_dir", folder, *extra
+        )
+        assert code == 0, err
+        return out, json.loads(Path(folder, "all_results.json").read_text())
+
+    return call
+
+
+def events(folder: str, name: str) -> list[dict]:
+    lines = [json.loads(line) for line in Path(folder, "events.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["event"] == name]
+
+
+def read_csv(path: str) -> list[dict]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_own_file_to_saved_model(train, word_file):
+    out, results = train(word_file, "--num_train_epochs", "10", "--learning_rate", "5e-3")
     assert results["eval_accuracy"] > 0.9, "a class that one word tells must be learnt"
-    assert results["train_samples"] == 108
-    assert results["eval_samples"] == 12
+    assert (results["train_samples"], results["eval_samples"]) == (108, 12)
     for name in (
-        "run.json",
-        "events.jsonl",
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "README.md",
-        "train_results.json",
-        "eval_results.json",
-        "report.json",
-    ):
+        "run.json events.jsonl config.json model.safetensors tokenizer.json README.md train_results.json "
+        "eval_results.json all_results.json report.json"
+    ).split():
         assert (Path("run") / name).is_file(), name
-    assert "text from 'text'" in out
-    assert "learning rate" in out
-    assert "saved in run" in out
+    assert not Path("run/checkpoints").exists(), "the best copy has become the run's model"
+    for words in (
+        "text from 'text'",
+        "learning rate",
+        "5.00e-03",
+        "asked for",
+        "saved in run",
+        "12 of 120 training rows",
+    ):
+        assert words in out
 
 
-def test_saved_model_gives_the_same_answers_in_transformers(run_cli, word_file, tiny_model, write_rows):
+def test_result_keys_are_hugging_faces(train, word_file):
+    _, results = train(word_file)
+    assert {
+        "epoch", "eval_accuracy", "eval_loss", "eval_runtime", "eval_samples", "eval_samples_per_second",
+        "eval_steps_per_second", "total_flos", "train_loss", "train_runtime", "train_samples",
+        "train_samples_per_second", "train_steps_per_second",
+    } <= results.keys()  # fmt: skip
+
+
+def test_saved_model_gives_the_same_answers_in_transformers(train, word_file, write_rows):
     from transformers import pipeline
 
-    from conftest import make_rows
-
     rows = make_rows(30, seed=5)
-    write_rows("test.csv", rows)
-    code, _, err = run_cli(
-        "train",
-        word_file,
-        "--test_file",
-        "test.csv",
-        "--model_name_or_path",
-        tiny_model,
-        "--output_dir",
-        "run",
-        "--learning_rate",
-        "5e-3",
-        "--num_train_epochs",
-        "3",
-    )
-    assert code == 0, err
-    import csv
-
-    ours = list(csv.DictReader(Path("run/predictions.csv").open()))
+    train(word_file, "--test_file", write_rows("test.csv", rows), "--learning_rate", "5e-3", "--num_train_epochs", "3")
+    ours = read_csv("run/predictions.csv")
     theirs = pipeline("text-classification", model="run", device="cpu")([row["text"] for row in rows])
     assert [row["label"] for row in ours] == [answer["label"] for answer in theirs]
     assert [float(row["score"]) for row in ours] == pytest.approx([answer["score"] for answer in theirs], abs=1e-5)
+    assert {answer["label"] for answer in theirs} <= {"animal", "food", "tool"}
+
+
+def test_classic_command_on_glue_files(train, write_rows, tmp_path):
+    glue = tmp_path / "glue" / "MRPC"
+    glue.mkdir(parents=True)
+    for name, count in (("train", 40), ("dev", 12)):
+        lines = ["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"]
+        for number, row in enumerate(make_rows(count, seed=count)):
+            lines.append(f'{number % 2}\t{number}\t{number}\t{row["text"]}\t"{row["text"]}')
+        (glue / f"{name}.tsv").write_text("﻿" + "\n".join(lines) + "\n", encoding="utf-8")
+    out, results = train(
+        "--task_name", "mrpc", "--data_dir", tmp_path / "glue", "--do_train", "--do_eval", "--max_seq_length", "32",
+        "--per_device_train_batch_size", "8", "--learning_rate", "2e-5", "--num_train_epochs", "1",
+        "--overwrite_output_dir", "--use_mps_device",
+    )  # fmt: skip
+    assert {"eval_accuracy", "eval_f1", "eval_combined_score"} <= results.keys()
+    assert (results["train_samples"], results["eval_samples"], results["epoch"]) == (40, 12, 1.0)
+    assert "--use_mps_device: not needed" in out
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["id2label"] == {"0": "not_equivalent", "1": "equivalent"}
+
+
+def test_two_validation_sets_end_in_mm(train, tmp_path):
+    folder = tmp_path / "MNLI"
+    folder.mkdir()
+    header = "index\tsentence1\tsentence2\tgold_label"
+    names = ["entailment", "neutral", "contradiction"]
+    for file, count in (("train", 24), ("dev_matched", 6), ("dev_mismatched", 9), ("test_matched", 3)):
+        rows = [
+            f"{n}\t{row['text']}\t{row['label']}\t{names[n % 3]}" for n, row in enumerate(make_rows(count, seed=count))
+        ]
+        (folder / f"{file}.tsv").write_text("\n".join([header, *rows]) + "\n")
+    _, results = train("--task_name", "mnli", "--data_dir", folder, "--do_train", "--do_eval", "--do_predict")
+    assert (results["eval_samples"], results["eval_samples_mm"]) == (6, 9)
+    assert Path("run/predict_results_mnli.txt").read_text().splitlines()[0] == "index\tprediction"
+
+
+def test_numbers_to_predict(train, write_rows):
+    rows = [{"text": row["text"], "score": len(row["text"]) / 10} for row in make_rows(60)]
+    out, results = train(
+        write_rows("r.csv", rows), "--do_regression", "--num_train_epochs", "20", "--learning_rate", "5e-3"
+    )
+    assert results["eval_pearson"] > 0.5
+    assert json.loads(Path("run/config.json").read_text())["problem_type"] == "regression"
+    train(write_rows("r.csv", rows), "--do_regression", "--test_file", "r.csv", folder="again")
+    assert float(read_csv("again/predictions.csv")[0]["label"]) != 0
+
+
+def test_test_file_without_labels(train, word_file, write_rows):
+    rows = [{"text": row["text"]} for row in make_rows(9)]
+    _, results = train(word_file, "--test_file", write_rows("new.jsonl", rows))
+    assert not any(key.startswith("test_") for key in results)
+    assert [row["row"] for row in read_csv("run/predictions.csv")] == [str(n) for n in range(1, 10)]
+
+
+def test_evaluate_only(train, word_file, run_cli, write_rows):
+    train(word_file, "--num_train_epochs", "15", "--learning_rate", "5e-3", "--per_device_train_batch_size", "16")
+    held = write_rows("held.csv", make_rows(30, seed=9))
+    code, _, err = run_cli(
+        "train", "--validation_file", held, "--do_eval", "--model_name_or_path", "run", "--output_dir", "judged"
+    )
+    assert code == 0, err
+    assert json.loads(Path("judged/all_results.json").read_text())["eval_accuracy"] > 0.8
+    assert not Path("judged/model.safetensors").exists()
+
+
+def test_same_seed_same_numbers_other_seed_others(train, word_file):
+    first = train(word_file, folder="a")[1]["train_loss"]
+    assert train(word_file, folder="b")[1]["train_loss"] == first
+    assert train(word_file, "--seed", "7", folder="c")[1]["train_loss"] != first
+
+
+def test_classic_command_takes_hugging_faces_defaults(train, word_file, write_rows):
+    valid = write_rows("valid.csv", make_rows(12, seed=3))
+    train("--train_file", word_file, "--validation_file", valid, "--do_train", "--do_eval")
+    plan = json.loads(Path("run/run.json").read_text())["plan"]
+    assert (plan["learning_rate"]["value"], plan["epochs"]["value"], plan["batch_size"]["value"]) == (5e-5, 3.0, 8)
+    assert (plan["warmup_steps"]["value"], plan["eval_steps"]["value"], plan["best_metric"]["value"]) == (0, 0, "")
+    assert plan["head_learning_rate"]["value"] == 5e-5
+
+
+def test_loss_is_logged_even_in_a_short_run(train, word_file):
+    train(word_file, steps=2)
+    assert len(events("run", "log")) == 2
+    assert all(event["loss"] > 0 for event in events("run", "log"))
+
+
+def test_best_model_is_kept_and_copies_are_limited(train, word_file):
+    out, results = train(
+        word_file, "--num_train_epochs", "6", "--learning_rate", "2e-2", "--save_strategy", "epoch",
+        "--save_total_limit", "1", "--metric_for_best_model", "loss",
+    )  # fmt: skip
+    best = min(events("run", "evaluation"), key=lambda event: event["eval_loss"])
+    assert results["eval_loss"] == pytest.approx(best["eval_loss"], rel=1e-4)
+    copies = {path.name for path in Path("run/checkpoints").iterdir()}
+    last = json.loads(Path("run/run.json").read_text())["plan"]["steps"]["value"]
+    assert copies == {f"step-{best['step']}", f"step-{last}"}
+    from transformers import AutoModelForSequenceClassification
+
+    AutoModelForSequenceClassification.from_pretrained(f"run/checkpoints/step-{last}")
+
+
+def test_early_stopping(train, word_file):
+    _, results = train(
+        word_file, "--num_train_epochs", "30", "--learning_rate", "1e-9", "--early_stopping_patience", "2"
+    )
+    assert results["epoch"] == 3.0, "the first evaluation, and two without gain"
+    assert json.loads(Path("run/report.json").read_text())["stopped_early"]
+
+
+def test_run_record_holds_recipe_machine_plan_and_no_secret(train, word_file):
+    train(word_file, "--token", "hf_verysecret")
+    record = json.loads(Path("run/run.json").read_text())
+    assert record["status"] == "finished"
+    assert record["data"]["classes"] == ["animal", "food", "tool"]
+    assert all(set(choice) == {"value", "reason"} and choice["reason"] for choice in record["plan"].values())
+    for path in Path("run").rglob("*"):
+        assert path.is_dir() or b"verysecret" not in path.read_bytes(), path
+
+
+def test_run_record_comes_back_as_the_same_data(train, word_file):
+    from pippin.records import to_json
+    from pippin.training.run import read_run
+
+    train(word_file)
+    run = read_run(Path("run"))
+    assert run is not None
+    assert to_json(run) == json.loads(Path("run/run.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--bf16"],
+        ["--gradient_checkpointing"],
+        ["--neftune_noise_alpha", "5"],
+        ["--optim", "adafactor"],
+        ["--lr_scheduler_type", "reduce_lr_on_plateau"],
+        ["--lr_scheduler_type", "cosine_with_restarts", "--lr_scheduler_kwargs", '{"num_cycles": 2}'],
+        ["--full_determinism"],
+        ["--dataloader_drop_last", "--eval_on_start", "--logging_first_step"],
+    ],
+)
+def test_training_switches(train, word_file, flags):
+    import torch
+
+    try:
+        _, results = train(word_file, *flags)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert 0 < results["train_loss"] < 2
+
+
+def test_divergence_stops_with_a_plain_message(run_cli, word_file, tiny_model):
+    code, _, err = run_cli(
+        "train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--learning_rate", "1",
+        "--max_grad_norm", "0", "--optim", "sgd", "--max_steps", "200", "--label_smoothing_factor", "0",
+        "--head_learning_rate", "1", "--lr_scheduler_type", "constant", "--neftune_noise_alpha", "1e38",
+    )  # fmt: skip
+    assert code == 2
+    assert "no longer a number" in err
+    assert json.loads(Path("run/run.json").read_text())["status"] == "failed"

@@ -42,7 +42,8 @@ class Predictor:
         path = Path(folder)
         if path.is_dir() and not (path / "config.json").is_file():
             raise PippinError(f"{folder} holds no trained model (no config.json). Has its training finished?")
-        if not path.exists() and (folder.startswith((".", "/", "runs")) or folder.count("/") > 1):
+        is_hub_name = folder.count("/") == 1 and not folder.startswith((".", "/", "~", "runs/"))
+        if not path.exists() and not is_hub_name:
             raise PippinError(f"{folder}: there is no such folder.")
         run = read_run(path)
         recipe = Recipe(model_name_or_path=folder, device=device)

@@ -63,9 +63,8 @@ def run(arguments: list[str]) -> int:
 
     from pippin.report.terminal import Terminal
 
-    advance, end = Terminal(console=Console(stderr=True)).rows_bar(len(texts), "predicting")
-    predictions = predictor.predict(texts, pairs, advance)
-    end()
+    with Terminal(console=Console(stderr=True)).rows_bar(len(texts), "predicting") as advance:
+        predictions = predictor.predict(texts, pairs, advance)
     _write(rows, predictions, request.one("output"))
     return 0
 

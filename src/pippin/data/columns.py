@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pippin.data.tables import Table
+from pippin.data.tables import Table, listed
 from pippin.data.tasks import Task
 from pippin.errors import PippinError, nearest
 from pippin.recipe import Recipe
@@ -43,9 +43,10 @@ _TEXTS = [
     "post",
     "prompt",
 ]
-_LABELS = [
-    "label",
-    "labels",
+#: Names that mean the label, whatever stands beside them.
+_LABELS = ["label", "labels", "gold_label"]
+#: Names that mostly mean the label. Where a table has two of them, the user must say which.
+_MAYBE_LABELS = [
     "category",
     "class",
     "target",
@@ -59,14 +60,18 @@ _LABELS = [
     "stars",
     "rating",
     "is_duplicate",
-    "gold_label",
     "quality",
     "score",
     "output",
     "y",
 ]
-_ID_NAME = re.compile(r"(id|idx|index|guid|uid|uuid|key|row|no|unnamed.*|.*[_ ]id|#)", re.IGNORECASE)
+_ID_NAME = re.compile(
+    r"(id|idx|index|guid|uid|uuid|key|row|no|unnamed.*|__index_level_\d+__|.*[_ ]id|#)", re.IGNORECASE
+)
 _NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+([eE][-+]?\d+)?\s*")
+
+#: Rows that are looked at to tell what kind of text a column holds.
+_ENOUGH = 1000
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,22 @@ class Columns:
     text: tuple[str, ...]
     label: str
     reason: str
+    label_is_certain: bool = False
+    """Whether the user or the task named the label, so that nothing need be doubted."""
 
 
 def find_columns(table: Table, recipe: Recipe, task: Task) -> Columns:
     """Choose the label column, then one or two text columns among the rest."""
     label, label_reason = _label_column(table, recipe, task)
     text, text_reason = _text_columns(table, recipe, task, label)
+    if label in text or len(set(text)) < len(text):
+        raise PippinError(
+            f"{table.origin}: column {label if label in text else text[0]!r} cannot serve twice. "
+            f"Name different columns with --text_column and --label_column; there are {listed(table.columns)}."
+        )
     named = " and ".join(repr(name) for name in text)
-    return Columns(text, label, f"text from {named} ({text_reason}), label from {label!r} ({label_reason})")
+    reason = f"text from {named} ({text_reason}), label from {label!r} ({label_reason})"
+    return Columns(text, label, reason, bool(recipe.label_column or task.label_column))
 
 
 def _label_column(table: Table, recipe: Recipe, task: Task) -> tuple[str, str]:
@@ -96,12 +109,18 @@ def _label_column(table: Table, recipe: Recipe, task: Task) -> tuple[str, str]:
     for known in _LABELS:
         if known in by_name:
             return by_name[known], "by its name"
-    candidates = [name for name in others if not _looks_like_id(table, name) and _looks_like_label(table.columns[name])]
+    candidates = [by_name[name] for name in _MAYBE_LABELS if name in by_name]
     if len(candidates) == 1:
-        return candidates[0], "the only column with few different values"
-    what = f"{', '.join(candidates)} could all be it" if candidates else "no column is named label or looks like one"
+        return candidates[0], "by its name"
+    if not candidates:
+        candidates = [name for name in others if _looks_like_label(table.columns[name])]
+        if len(candidates) == 1:
+            if not recipe.text_column:
+                _refuse_missing_header(table)
+            return candidates[0], "the only column with few different values"
+    what = f"{listed(candidates)} could all be it" if candidates else "no column is named label or looks like one"
     raise PippinError(
-        f"{table.origin}: which column is the label? {what}; the columns are {', '.join(table.columns)}. "
+        f"{table.origin}: which column is the label? {what}; the columns are {listed(table.columns)}. "
         f"Add --label_column NAME.{_header_hint(table)}"
     )
 
@@ -119,14 +138,15 @@ def _text_columns(table: Table, recipe: Recipe, task: Task, label: str) -> tuple
     for known in _TEXTS:
         if known in by_name:
             return _checked(table, (by_name[known],)), "by its name"
-    wordy = [name for name in others if not _looks_like_id(table, name) and not _is_numeric(table.columns[name])]
-    if not wordy:
+    wordy = [name for name in others if not _looks_like_id(table, name) and _has_letters(table.columns[name])]
+    prose = [name for name in wordy if _is_prose(table.columns[name])]
+    if not prose and len(wordy) != 1:
+        what = f"{listed(wordy)} could all be it" if wordy else f"none of {listed(table.columns)} looks like one"
         raise PippinError(
-            f"{table.origin}: which column is the text? None of {', '.join(table.columns)} looks like one. "
-            f"Add --text_column NAME.{_header_hint(table)}"
+            f"{table.origin}: which column is the text? {what}. Add --text_column NAME.{_header_hint(table)}"
         )
-    longest = max(wordy, key=lambda name: _mean_length(table.columns[name]))
-    others_said = f"; not used: {', '.join(name for name in others if name != longest)}" if len(others) > 1 else ""
+    longest = max(prose or wordy, key=lambda name: _mean_length(table.columns[name]))
+    others_said = f"; not used: {listed(name for name in others if name != longest)}" if len(others) > 1 else ""
     return (longest,), f"the longest texts{others_said}"
 
 
@@ -134,7 +154,7 @@ def _named(table: Table, name: str, asked_by: str) -> str:
     if name in table.columns:
         return name
     raise PippinError(
-        f"{table.origin} has no column {name!r} ({asked_by}); it has {', '.join(table.columns)}."
+        f"{table.origin} has no column {name!r} ({asked_by}); it has {listed(table.columns)}."
         + nearest(name, list(table.columns))
     )
 
@@ -166,11 +186,37 @@ def _is_numeric(values: list[Any]) -> bool:
     return bool(present) and all(_NUMBER.fullmatch(str(value)) for value in present)
 
 
+def _has_letters(values: list[Any]) -> bool:
+    return any(letter.isalpha() for value in values[:_ENOUGH] if value is not None for letter in str(value))
+
+
+def _is_prose(values: list[Any]) -> bool:
+    """Whether most cells are more than one word of plain letters, as codes, names and addresses are."""
+    present = [str(value).strip() for value in values[:_ENOUGH] if value not in (None, "")]
+    wordy = sum(" " in value or not value.isascii() for value in present)
+    return wordy > len(present) / 2
+
+
 def _mean_length(values: list[Any]) -> float:
     return sum(len(str(value)) for value in values if value is not None) / max(1, len(values))
 
 
+def _refuse_missing_header(table: Table) -> None:
+    """Stop where the first line of a file, taken for column names, is a row of data."""
+    if not _has_header(table):
+        return
+    for name, values in table.columns.items():
+        if _NUMBER.fullmatch(name) or name in values:
+            raise PippinError(
+                f"{table.origin}, line 1: {name[:60]!r} looks like data, not like the name of a column. "
+                "Add a first line that names the columns, such as text,label; "
+                "if they are names, choose with --text_column and --label_column."
+            )
+
+
 def _header_hint(table: Table) -> str:
-    if table.origin.endswith((".csv", ".tsv")):
-        return " (The first line of the file must name the columns.)"
-    return ""
+    return " (The first line of the file must name the columns.)" if _has_header(table) else ""
+
+
+def _has_header(table: Table) -> bool:
+    return table.origin.lower().endswith((".csv", ".tsv", ".txt"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pippin.data.tables import Table, decode
+from pippin.data.tables import Table, listed
 from pippin.data.tasks import Task
+from pippin.data.text_files import decode
 from pippin.errors import PippinError
 
 
@@ -42,13 +42,20 @@ LAYOUTS = {
     "stsb": Layout("STS-B", _PAIR, "score"),
     "wnli": Layout("WNLI", _PAIR, "label"),
 }
+#: A few published lines are broken (QQP). More than these mean that the file is not the published one.
+_MOST_BROKEN, _MOST_BROKEN_SHARE = 10, 0.01
 
 
 def glue_folder(data_dir: Path, task: Task) -> Path | None:
     """The task's folder: data_dir itself, or the one in it that bears the task's name."""
     layout = LAYOUTS[str(task.name)]
     inside = [child for child in data_dir.iterdir() if child.is_dir() and _plain(child.name) == _plain(layout.folder)]
-    return next((folder for folder in [*inside, data_dir] if (folder / "train.tsv").is_file()), None)
+    folder = next((folder for folder in [*inside, data_dir] if (folder / "train.tsv").is_file()), None)
+    if folder:
+        other = next((name for name in LAYOUTS if name != task.name and name == _plain(folder.name)), None)
+        if other:
+            raise PippinError(f"--data_dir {folder} is {other}'s folder, but --task_name is {task.name}. Change one.")
+    return folder
 
 
 def read_glue_split(folder: Path, task: Task, name: str, required: bool = True) -> Table | None:
@@ -59,31 +66,51 @@ def read_glue_split(folder: Path, task: Task, name: str, required: bool = True) 
             raise PippinError(f"{path}: there is no such file, and {task.name} needs it.")
         return None
     is_test = name.startswith("test")
-    lines = [line for line in re.split(r"\r?\n", decode(path, "utf-8")) if line]
-    rows = [line.split("\t") for line in lines]  # quotes are part of the text in these files
+    # Quotes are part of the text in these files.
+    lines = enumerate(decode(path, "utf-8").split("\n"), 1)
+    rows = [(number, line.rstrip("\r").split("\t")) for number, line in lines if line.strip()]
     has_header = layout.header or is_test
-    header = rows[0] if has_header else []
-    places = [
-        _place(header, place, path) for place in (layout.test_text if is_test and layout.test_text else layout.text)
-    ]
-    label = None if is_test and layout.label not in header else _place(header, layout.label, path)
-    wanted = [*places, *([] if label is None else [label])]
-    complete = [row for row in (rows[1:] if has_header else rows) if len(row) > max(wanted)]
-    # A few published lines are broken (QQP), and MNLI marks rows without agreement by a dash: Hugging Face drops both.
-    body = complete if label is None else [row for row in complete if row[label] not in ("", "-")]
-    dropped = len(rows) - has_header - len(body)
-    notes = (f"{path}: {dropped} broken or unlabelled rows left out.",) if dropped else ()
-    columns = {column: [row[place] for row in body] for column, place in zip(task.text_columns, places, strict=True)}
-    if label is not None:
-        columns[str(task.label_column)] = [row[label] for row in body]
-    return Table(columns, str(path), notes=notes)
+    header = rows.pop(0)[1] if has_header else []
+    text_places = layout.test_text if is_test and layout.test_text else layout.text
+    places = {column: _place(header, place, path) for column, place in zip(task.text_columns, text_places, strict=True)}
+    if not is_test or layout.label in header:
+        places[str(task.label_column)] = _place(header, layout.label, path)
+    kept, notes = _complete_rows(rows, places, path, drop=not is_test)
+    columns = {column: [row[place] for _, row in kept] for column, place in places.items()}
+    return Table(columns, str(path), notes=notes, lines=[number for number, _ in kept])
+
+
+def _complete_rows(
+    rows: list[tuple[int, list[str]]], places: dict[str, int], path: Path, drop: bool
+) -> tuple[list[tuple[int, list[str]]], tuple[str, ...]]:
+    """The rows that have every field, and what is to be said. Each row of a test file must stay: its place counts."""
+
+    def is_whole(row: list[str]) -> bool:
+        return len(row) > max(places.values()) and all(row[place].strip() for place in places.values())
+
+    broken = [number for number, row in rows if not is_whole(row)]
+    if broken and (not drop or len(broken) > max(_MOST_BROKEN, _MOST_BROKEN_SHARE * len(rows))):
+        raise PippinError(
+            f"{path}, line {broken[0]}: fields are missing (as in {len(broken)} of {len(rows)} rows); "
+            f"{listed(places)} are needed. Fetch the file anew."
+        )
+    # MNLI marks rows on which its annotators did not agree by a dash; Hugging Face drops them too.
+    undecided = [number for number, row in rows if is_whole(row) and "label" in places and row[places["label"]] == "-"]
+    left_out = {*broken, *undecided}
+    kept = [(number, row) for number, row in rows if number not in left_out]
+    if not kept:
+        raise PippinError(f"{path} has no row with {listed(places)}. Fetch the file anew.")
+    said = (
+        f"{path}: {len(left_out)} broken or unlabelled rows left out, the first being line {min(left_out, default=0)}."
+    )
+    return kept, (said,) if left_out else ()
 
 
 def _place(header: list[str], place: str | int, path: Path) -> int:
     if isinstance(place, int):
         return place
     if place not in header:
-        raise PippinError(f"{path}: expected a column {place!r} in its first line, found {', '.join(header)}.")
+        raise PippinError(f"{path}: expected a column {place!r} in its first line, found {listed(header)}.")
     return header.index(place)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pippin.data.folders import read_split_folder
+from pippin.data.folders import read_split_folder, split_name
 from pippin.data.tables import Table
 from pippin.data.tasks import Task
 from pippin.errors import PippinError
@@ -32,6 +32,11 @@ def task_from_hub(task: Task, cache_dir: str | None, token: str | None) -> dict[
             f"--task_name {task.name}: {repository} cannot be had from the Hub ({_first_line(error)}). "
             "Check the network, or give a local folder with --data_dir."
         ) from None
+    if not (Path(snapshot) / folder).is_dir():
+        raise PippinError(
+            f"--task_name {task.name}: the Hub's cache ({snapshot}) has other parts of {repository}, but not {folder}. "
+            "Go online once, or give a local folder with --data_dir."
+        )
     return read_split_folder(Path(snapshot) / folder)
 
 
@@ -49,7 +54,7 @@ def dataset_from_hub(name: str, config: str | None, cache_dir: str | None, token
     for split, rows in loaded.items():
         classes = {column: tuple(kind.names) for column, kind in rows.features.items() if isinstance(kind, ClassLabel)}
         columns = {column: list(rows[column]) for column in rows.column_names}
-        tables[str(split)] = Table(columns, f"{name} ({split})", classes)
+        tables[split_name(str(split)) or str(split)] = Table(columns, f"{name} ({split})", classes)
     return tables
 
 

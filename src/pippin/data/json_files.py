@@ -8,35 +8,51 @@ from typing import Any
 from pippin.data.tables import Table
 from pippin.errors import PippinError
 
+_WANTED = 'Write a list of objects like [{"text": …, "label": …}], or one object per line.'
+
 
 def parse_json(text: str, origin: str) -> Table:
     """An array of objects, an object of columns, an object with `data`, or one object per line."""
-    start = text.lstrip()[:1]
-    if start == "[":
-        return _from_rows(_whole(text, origin), origin)
     try:
         whole = json.loads(text)
-    except ValueError:
-        return _from_rows(_lines(text, origin), origin)
-    if isinstance(whole, dict) and isinstance(whole.get("data"), list):
+    except json.JSONDecodeError as error:
+        # An object that ends before the text does is the first of many, one per line.
+        first = text.strip().split("\n", 1)[0].strip()
+        if first.startswith("{") and len(first) > 1:
+            return _from_lines(text, origin)
+        raise PippinError(
+            f"{origin}, line {error.lineno}: not valid JSON ({error.msg} at character {error.colno}). {_WANTED}"
+        ) from None
+    if isinstance(whole, list):
+        return _from_rows(whole, origin)
+    if not isinstance(whole, dict):
+        raise PippinError(f"{origin}: expected rows, found {whole!r:.60}. {_WANTED}")
+    if isinstance(whole.get("data"), list):
         return _from_rows(whole["data"], origin)
-    if isinstance(whole, dict) and whole and all(isinstance(values, list) for values in whole.values()):
-        if len({len(values) for values in whole.values()}) > 1:
-            sizes = ", ".join(f"{name} {len(values)}" for name, values in whole.items())
-            raise PippinError(f"{origin}: its columns differ in length ({sizes}).")
-        return Table(whole, origin)
+    if whole and all(isinstance(values, list) for values in whole.values()):
+        return _from_columns(whole, origin)
+    if whole and all(isinstance(values, dict) for values in whole.values()):
+        raise PippinError(
+            f"{origin}: objects within an object ({', '.join(list(whole)[:3])} …) are not rows. {_WANTED} "
+            'With pandas: frame.to_json(path, orient="records").'
+        )
     return _from_rows([whole], origin)
 
 
-def _whole(text: str, origin: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise PippinError(f"{origin}, line {error.lineno}: not valid JSON ({error.msg}).") from None
+def _from_columns(whole: dict[str, list[Any]], origin: str) -> Table:
+    if all(isinstance(value, dict) for values in whole.values() for value in values):
+        raise PippinError(
+            f"{origin} holds several lists of rows ({', '.join(whole)}). Write each to a file of its own, "
+            "and name them with --train_file, --validation_file and --test_file."
+        )
+    if len({len(values) for values in whole.values()}) > 1:
+        sizes = ", ".join(f"{name} {len(values)}" for name, values in whole.items())
+        raise PippinError(f"{origin}: its columns differ in length ({sizes}). Make them equal.")
+    return Table(whole, origin)
 
 
-def _lines(text: str, origin: str) -> list[Any]:
-    rows = []
+def _from_lines(text: str, origin: str) -> Table:
+    rows, lines = [], []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -44,16 +60,18 @@ def _lines(text: str, origin: str) -> list[Any]:
             rows.append(json.loads(line))
         except json.JSONDecodeError as error:
             raise PippinError(
-                f"{origin}, line {number}: not valid JSON ({error.msg} at character {error.colno}). "
+                f"{origin}, line {number}: not valid JSON ({error.msg} at character {error.colno}): {line[:60]!r}. "
                 "Each line must hold one object."
             ) from None
-    return rows
+        lines.append(number)
+    return _from_rows(rows, origin, lines)
 
 
-def _from_rows(rows: list[Any], origin: str) -> Table:
+def _from_rows(rows: list[Any], origin: str, lines: list[int] | None = None) -> Table:
     names: dict[str, None] = {}
-    for number, row in enumerate(rows, 1):
+    for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise PippinError(f"{origin}, row {number}: expected an object like {{'text': …}}, found {row!r:.60}.")
+            line = f" (line {lines[place]})" if lines else ""
+            raise PippinError(f"{origin}, row {place + 1}{line}: expected an object, found {row!r:.60}. {_WANTED}")
         names.update(dict.fromkeys(row))
-    return Table({name: [row.get(name) for row in rows] for name in names}, origin)
+    return Table({name: [row.get(name) for row in rows] for name in names}, origin, lines=lines or ())

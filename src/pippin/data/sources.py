@@ -26,33 +26,43 @@ class Source:
     validation: dict[str, Table]
     """By name: `validation`, or MNLI's `validation_matched` and `validation_mismatched`."""
     test: dict[str, Table]
+    notes: tuple[str, ...] = ()
 
 
 def find_source(recipe: Recipe) -> Source:
     """Read the rows that a recipe asks for."""
+    if recipe.data_dir and not recipe.task_name:
+        raise PippinError(
+            f"--data_dir {recipe.data_dir} goes with --task_name, which is not given. "
+            f"For files of your own: pippin train {recipe.data_dir}"
+        )
+    if recipe.fine_labels and (recipe.task_name is None or known_task(recipe.task_name).name != "trec"):
+        raise PippinError("--fine_labels belongs to --task_name trec.")
+    return _with_files(_main_source(recipe), recipe)
+
+
+def _main_source(recipe: Recipe) -> Source:
     own = OWN_NUMBERS if recipe.do_regression else OWN_CLASSES
     if recipe.task_name:
         return _task_source(recipe, known_task(recipe.task_name))
     if recipe.dataset_name:
         splits = dataset_from_hub(recipe.dataset_name, recipe.dataset_config_name, recipe.cache_dir, recipe.token)
-        return _from_splits(recipe.dataset_name.rsplit("/", 1)[-1], own, splits)
+        return _from_splits(recipe.dataset_name.rstrip("/").rsplit("/", 1)[-1], own, splits)
     if recipe.data and Path(recipe.data).is_dir():
-        return _with_files(_from_splits(Path(recipe.data).name, own, read_split_folder(Path(recipe.data))), recipe)
+        splits = read_split_folder(Path(recipe.data), recipe.encoding)
+        return _from_splits(Path(recipe.data).resolve().name, own, splits)
     main_file = recipe.data or recipe.train_file
     if main_file or recipe.validation_file or recipe.test_file:
         train = read_table(Path(main_file), recipe.encoding) if main_file else None
-        name = Path(main_file or recipe.validation_file or str(recipe.test_file)).stem
-        return _with_files(Source(name, own, train, {}, {}), recipe)
+        return Source(Path(main_file or recipe.validation_file or str(recipe.test_file)).stem, own, train, {}, {})
     return _from_splits("questions", own, _builtin_questions())
 
 
 def _task_source(recipe: Recipe, task: Task) -> Source:
     if recipe.do_regression and not task.regression:
         raise PippinError(f"--do_regression: {task.name} has classes, not numbers. Leave it out.")
-    if task.name == "trec" and recipe.fine_labels:
+    if recipe.fine_labels:
         task = replace(task, label_column="fine_label", classes=())
-    elif recipe.fine_labels:
-        raise PippinError("--fine_labels belongs to --task_name trec.")
     if recipe.data_dir is None:
         return _from_splits(str(task.name), task, task_from_hub(task, recipe.cache_dir, recipe.token))
     data_dir = Path(recipe.data_dir)
@@ -67,7 +77,11 @@ def _task_source(recipe: Recipe, task: Task) -> Source:
         if folder:
             return _glue_source(folder, task)
     named = data_dir / str(task.name)
-    return _from_splits(str(task.name), task, read_split_folder(named if named.is_dir() else data_dir))
+    folder = named if named.is_dir() else data_dir
+    # Below a folder of many GLUE tasks, the only one that is there need not be the one that is asked for.
+    return _from_splits(
+        str(task.name), task, read_split_folder(folder, recipe.encoding, look_inside=task.name == "trec")
+    )
 
 
 def _glue_source(folder: Path, task: Task) -> Source:
@@ -91,7 +105,9 @@ def _from_splits(name: str, task: Task, splits: dict[str, Table]) -> Source:
         raise PippinError(f"{name} has no training rows, only: {', '.join(splits)}.")
     validation = {split: table for split, table in splits.items() if split.startswith("validation")}
     test = {split: table for split, table in splits.items() if split.startswith("test")}
-    return Source(name, task, splits["train"], validation, test)
+    unused = [split for split in splits if split not in ("train", *validation, *test)]
+    notes = (f"{name}: not used: the split {', '.join(unused)}.",) if unused else ()
+    return Source(name, task, splits["train"], validation, test, notes)
 
 
 def _with_files(source: Source, recipe: Recipe) -> Source:

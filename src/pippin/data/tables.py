@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pippin.errors import PippinError
+from pippin.data.text_files import decode
+from pippin.errors import PippinError, nearest
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
@@ -21,6 +23,10 @@ class Table:
     class_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of the classes of integer-coded columns, where the file carries them."""
     notes: tuple[str, ...] = ()
+    lines: Sequence[int] = ()
+    """The line of the file on which each row begins, for files that have lines."""
+    shards: tuple[tuple[str, int], ...] = ()
+    """File and number of rows of each part, when the table is joined from several."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -29,94 +35,97 @@ class Table:
         """The first rows, or all of them for None."""
         if count is None or count >= len(self):
             return self
-        columns = {name: values[:count] for name, values in self.columns.items()}
-        return Table(columns, self.origin, self.class_names, self.notes)
+        return replace(self, columns={name: values[:count] for name, values in self.columns.items()})
+
+    def file_of(self, place: int) -> str:
+        """The file that the row at a place (from 0) stands in."""
+        return self._locate(place)[0]
+
+    def row_name(self, place: int) -> str:
+        """How to call the row at a place (from 0) in a message: `row 3 (line 4)`."""
+        line = f" (line {self.lines[place]})" if self.lines else ""
+        return f"row {self._locate(place)[1] + 1}{line}"
+
+    def where(self, place: int) -> str:
+        """File and row of a place: `reviews.csv, row 3 (line 4)`."""
+        return f"{self.file_of(place)}, {self.row_name(place)}"
+
+    def _locate(self, place: int) -> tuple[str, int]:
+        for origin, count in self.shards:
+            if place < count:
+                return origin, place
+            place -= count
+        return self.origin, place
 
 
 def read_table(path: Path, encoding: str = "utf-8") -> Table:
-    """Read a CSV, TSV, JSON, JSONL or Parquet file; the suffix decides which."""
+    """Read a CSV, TSV (also as .txt), JSON, JSONL or Parquet file; the suffix decides which."""
     _check_readable(path)
     suffix = path.suffix.lower()
-    if suffix in (".csv", ".tsv"):
+    if suffix in (".csv", ".tsv", ".txt"):
         from pippin.data.delimited import parse_delimited
 
-        table = parse_delimited(decode(path, encoding), str(path), tabs=suffix == ".tsv")
+        table = parse_delimited(decode(path, encoding), str(path), suffix)
     elif suffix in (".json", ".jsonl"):
         from pippin.data.json_files import parse_json
 
         table = parse_json(decode(path, encoding), str(path))
     else:
-        table = _read_parquet(path)
+        from pippin.data.parquet_files import read_parquet
+
+        table = read_parquet(path)
     if len(table) == 0:
-        raise PippinError(f"{path} has no rows: only column names ({', '.join(table.columns) or 'none'}).")
+        raise PippinError(
+            f"{path} has no rows: only column names ({listed(table.columns) or 'none'}). Give a file with rows of data."
+        )
     return table
 
 
 def join_tables(tables: list[Table]) -> Table:
     """The rows of several files (the shards of a split) as one table."""
     first = tables[0]
+    if len(tables) == 1:
+        return first
     for other in tables[1:]:
         if other.columns.keys() != first.columns.keys():
             raise PippinError(
-                f"{other.origin} has the columns {', '.join(other.columns)}, "
-                f"but {first.origin} has {', '.join(first.columns)}. Files of one split must agree."
+                f"{other.origin} has the columns {listed(other.columns)}, "
+                f"but {first.origin} has {listed(first.columns)}. Files of one split must agree."
             )
-    columns = {name: [value for table in tables for value in table.columns[name]] for name in first.columns}
-    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
-    return Table(columns, first.origin, first.class_names, notes)
+        if other.class_names != first.class_names:
+            raise PippinError(
+                f"{other.origin} and {first.origin} name their classes differently. Files of one split must agree."
+            )
+    columns = {name: list(chain(*(table.columns[name] for table in tables))) for name in first.columns}
+    return Table(
+        columns,
+        first.origin,
+        first.class_names,
+        tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+        list(chain(*(table.lines for table in tables))),
+        tuple((table.origin, len(table)) for table in tables),
+    )
 
 
-def decode(path: Path, encoding: str) -> str:
-    """A text file's characters; a byte that is not of the encoding is reported with its line."""
-    raw = path.read_bytes()
-    if not raw.strip():
-        raise PippinError(f"{path} is empty. Give a file with column names in its first line and rows below.")
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff") and encoding == "utf-8":
-        raise PippinError(f"{path} is UTF-16 text. Add --encoding utf-16.")
-    try:
-        return raw.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
-    except LookupError:
-        raise PippinError(f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1.") from None
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise PippinError(
-            f"{path}, line {line}: byte 0x{raw[error.start]:02X} is not {encoding}. "
-            "If the file came from Windows or an older program, add --encoding latin-1 (or cp1252); "
-            "otherwise save it as UTF-8."
-        ) from None
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names for a message, cut short where a file has hundreds of columns.
+
+    >>> listed(["id", "text", "label"], most=2)
+    'id, text and 1 more'
+    """
+    shown = list(names)
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(name[:60] for name in shown[:most]) + more
 
 
 def _check_readable(path: Path) -> None:
     if not path.exists():
         here = [name.name for name in path.parent.iterdir()] if path.parent.is_dir() else []
-        from pippin.errors import nearest
-
         raise PippinError(f"{path}: there is no such file.{nearest(path.name, here)}")
-    if path.suffix.lower() not in SUFFIXES:
+    if path.is_dir():
+        raise PippinError(f"{path} is a folder; name a file in it, such as {path / 'train.csv'}.")
+    if path.suffix.lower() not in (*SUFFIXES, ".txt"):
         raise PippinError(
             f"{path}: {path.suffix or 'a file without a suffix'} is not a kind of file that Pippin reads. "
             f"Use one of {', '.join(SUFFIXES)}; unpack archives first."
         )
-    if not path.is_file():
-        raise PippinError(f"{path} is a folder; name a file.")
-
-
-def _read_parquet(path: Path) -> Table:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    try:
-        table = parquet.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise PippinError(f"{path} is not a readable Parquet file ({str(error).splitlines()[0]}).") from None
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    return Table(columns, str(path), _hub_class_names(table.schema.metadata or {}))
-
-
-def _hub_class_names(metadata: dict[bytes, bytes]) -> dict[str, tuple[str, ...]]:
-    """Class names that the package `datasets` keeps in a Parquet file's metadata."""
-    try:
-        features = json.loads(metadata[b"huggingface"])["info"]["features"]
-    except (KeyError, ValueError, TypeError):
-        return {}
-    return {name: tuple(kind["names"]) for name, kind in features.items() if kind and kind.get("names")}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pippin.data.tables import Table, decode
+from pippin.data.tables import Table
+from pippin.data.text_files import decode
 from pippin.errors import PippinError
 
 TRAIN_FILE, TEST_FILE = "train_5500.label", "TREC_10.label"
@@ -18,14 +19,25 @@ def trec_folder(data_dir: Path) -> Path | None:
 
 def read_trec_file(path: Path) -> Table:
     """Columns text, coarse_label and fine_label."""
-    texts, coarse, fine = [], [], []
-    for number, line in enumerate(decode(path, "latin-1").split("\n"), 1):
+    texts, coarse, fine, lines = [], [], [], []
+    for number, line in enumerate(_characters(path).split("\n"), 1):
         if not line.strip():
             continue
         label, _, question = line.strip().partition(" ")
         if ":" not in label or not question:
-            raise PippinError(f"{path}, line {number}: expected `COARSE:fine question`, found {line[:60]!r}.")
+            raise PippinError(
+                f"{path}, line {number}: expected `COARSE:fine question`, found {line[:60]!r}. Mend the line."
+            )
         texts.append(question)
         coarse.append(label.partition(":")[0])
         fine.append(label)
-    return Table({"text": texts, "coarse_label": coarse, "fine_label": fine}, str(path))
+        lines.append(number)
+    return Table({"text": texts, "coarse_label": coarse, "fine_label": fine}, str(path), lines=lines)
+
+
+def _characters(path: Path) -> str:
+    """Some copies were saved anew as UTF-8; a byte of the original is not valid there."""
+    try:
+        return decode(path, "utf-8")
+    except PippinError:
+        return decode(path, "latin-1")

@@ -134,7 +134,7 @@ def _explain(name: str, error: Exception) -> str:
     if "size mismatch" in text:
         return "its head has another number of classes. Add --ignore_mismatched_sizes to give it a new head."
     if isinstance(error, OSError) and not Path(name).exists():
-        offline = os.environ.get("HF_HUB_OFFLINE") or "offline mode" in text
+        offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
         hint = (
             "the Hub is switched off (HF_HUB_OFFLINE)"
             if offline

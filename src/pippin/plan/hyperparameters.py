@@ -1,11 +1,17 @@
-"""Learning rate, epochs and batch size where the user names none. How they were found: docs/defaults.md."""
+"""Learning rates, epochs and batch size where the user names none. How they were found: docs/defaults.md."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
+
+#: The search was done with a model of this width and data of about this many classes.
+_SEARCH_WIDTH, _SEARCH_CLASSES = 384, 6
+_SEARCH_RATE = 1e-4
+_HUGGING_FACE = "Hugging Face's default"
 
 
 @dataclass(frozen=True)
@@ -18,32 +24,56 @@ class JobFacts:
     hidden_size: int
     """Width of the model."""
 
+    @property
+    def crowding(self) -> float:
+        """How many times more classes than in the search; at least 1."""
+        return max(1.0, self.classes / _SEARCH_CLASSES)
+
 
 def choose_batch_size(recipe: Recipe, facts: JobFacts) -> Choice[int]:
-    """Rows per optimiser step."""
+    """Rows per optimiser step: small data needs small batches to make enough steps."""
     accumulation = recipe.gradient_accumulation_steps
     said = f" × {accumulation} accumulated" if accumulation > 1 else ""
     if recipe.per_device_train_batch_size is not None:
         return Choice(recipe.per_device_train_batch_size * accumulation, "asked for" + said)
     if recipe.is_classic:
-        return Choice(8 * accumulation, "Hugging Face's default" + said)
-    rows = 16 if facts.rows < 4000 else 32
+        return Choice(8 * accumulation, _HUGGING_FACE + said)
+    rows = 8 if facts.rows < 200 else 16 if facts.rows < 2000 else 32
     return Choice(rows * accumulation, f"suits {facts.rows} rows" + said)
 
 
 def choose_learning_rate(recipe: Recipe, facts: JobFacts) -> Choice[float]:
-    """Peak learning rate."""
+    """Peak learning rate: lower for wider models, up to twice as high for many classes."""
     if recipe.learning_rate is not None:
         return Choice(recipe.learning_rate, "asked for")
     if recipe.is_classic:
-        return Choice(5e-5, "Hugging Face's default")
-    return Choice(2e-4, "found by experiment")
+        return Choice(5e-5, _HUGGING_FACE)
+    width = (_SEARCH_WIDTH / facts.hidden_size) ** 1.5
+    crowd = min(2.0, facts.crowding ** (1 / 3))
+    rate = float(f"{_SEARCH_RATE * width * crowd:.1e}")
+    return Choice(rate, f"suits a model {facts.hidden_size} wide and {_outputs(facts)}")
 
 
-def choose_epochs(recipe: Recipe, facts: JobFacts, batch_size: int) -> Choice[float]:
-    """Passes over the training rows."""
+def choose_head_rate(recipe: Recipe, facts: JobFacts, learning_rate: float) -> Choice[float]:
+    """Peak learning rate of the head, which starts from nothing: higher the more classes it must tell apart."""
+    if recipe.head_learning_rate is not None:
+        return Choice(recipe.head_learning_rate, "asked for")
+    if recipe.is_classic or recipe.learning_rate is not None:
+        return Choice(learning_rate, "the same as the rest")
+    times = 4 if facts.classes == 1 else min(16, max(1, round(facts.classes / 3)))
+    return Choice(learning_rate * times, f"{times} times the rest's: the head starts from nothing")
+
+
+def choose_epochs(recipe: Recipe, facts: JobFacts) -> Choice[float]:
+    """Passes over the training rows: many for few rows, more for many classes."""
     if recipe.num_train_epochs is not None:
         return Choice(recipe.num_train_epochs, "asked for")
     if recipe.is_classic:
-        return Choice(3.0, "Hugging Face's default")
-    return Choice(8.0, "found by experiment")
+        return Choice(3.0, _HUGGING_FACE)
+    few = max(3, 2.5 + 2000 / facts.rows) if facts.rows <= 100_000 else 2 if facts.rows <= 500_000 else 1
+    crowd = 1 + math.log2(facts.crowding) / 3
+    return Choice(float(min(30, round(few * crowd))), f"suits {facts.rows} rows and {_outputs(facts)}")
+
+
+def _outputs(facts: JobFacts) -> str:
+    return "a number to predict" if facts.classes == 1 else f"{facts.classes} classes"

@@ -13,7 +13,13 @@ from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
 from pippin.plan.device import choose_device, choose_precision
-from pippin.plan.hyperparameters import JobFacts, choose_batch_size, choose_epochs, choose_learning_rate
+from pippin.plan.hyperparameters import (
+    JobFacts,
+    choose_batch_size,
+    choose_epochs,
+    choose_head_rate,
+    choose_learning_rate,
+)
 from pippin.plan.plan import Choice, Plan
 from pippin.recipe import Recipe
 
@@ -36,7 +42,8 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
     training_rows = 1 if rows.lengths is None else len(rows.lengths)
     facts = JobFacts(training_rows, rows.outputs, getattr(config, "hidden_size", None) or 768)
     batch = choose_batch_size(recipe, facts)
-    epochs = choose_epochs(recipe, facts, batch.value)
+    epochs = choose_epochs(recipe, facts)
+    rate = choose_learning_rate(recipe, facts)
     steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, recipe.dataloader_drop_last)
     steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
     evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
@@ -54,7 +61,8 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         ),
         batching=_choose_batching(recipe),
         pad_lengths=_choose_pad_lengths(recipe, device.value, rows, batch.value, limit),
-        learning_rate=choose_learning_rate(recipe, facts),
+        learning_rate=rate,
+        head_learning_rate=choose_head_rate(recipe, facts, rate.value),
         epochs=epochs,
         steps=steps,
         warmup_steps=_choose_warmup(recipe, steps.value),
@@ -179,7 +187,7 @@ def _choose_patience(recipe: Recipe, keeps_best: bool) -> Choice[int]:
         return Choice(recipe.early_stopping_patience, "asked for")
     if recipe.is_classic or not keeps_best:
         return Choice(0, "never stops early")
-    return Choice(0, "never stops early: the learning rate falls to zero by the end, and the best model is kept")
+    return Choice(0, "never stops early: the rate falls to zero by the end, and the best model is kept")
 
 
 def _choose_saving(recipe: Recipe, steps: int, steps_per_epoch: int, keeps_best: bool) -> Choice[int]:

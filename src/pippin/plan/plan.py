@@ -31,6 +31,7 @@ class Plan:
     pad_lengths: Choice[tuple[int, ...]]
     """Lengths to which batches are padded; empty: to the longest row of each."""
     learning_rate: Choice[float]
+    head_learning_rate: Choice[float]
     epochs: Choice[float]
     steps: Choice[int]
     """Optimiser steps in all."""

@@ -8,6 +8,7 @@ from typing import Any
 #: field -> (test, what is wanted)
 _RANGES: dict[str, tuple[Any, str]] = {
     "learning_rate": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
+    "head_learning_rate": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
     "num_train_epochs": (lambda v: v > 0, "above 0"),
     "max_steps": (lambda v: v == -1 or v > 0, "above 0, or -1 for none"),
     "per_device_train_batch_size": (lambda v: v >= 1, "at least 1"),

@@ -28,6 +28,10 @@ class Recipe(DataFields, ModelFields, TrainingFields, RunFields):
         return self.do_eval or not self.is_classic
 
     @property
+    def wants_prediction(self) -> bool:
+        return self.do_predict or not self.is_classic
+
+    @property
     def order_seed(self) -> int:
         """Seed of the split and of the order of rows."""
         return self.seed if self.data_seed is None else self.data_seed

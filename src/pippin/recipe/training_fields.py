@@ -13,6 +13,9 @@ class TrainingFields:
     learning_rate: float | None = None
     """Peak learning rate. Default: follows from the model, the data and the batch; 5e-5 with --do_train."""
 
+    head_learning_rate: float | None = None
+    """Peak learning rate of the new head. Default: follows from the classes; learning_rate with --do_train."""
+
     num_train_epochs: float | None = None
     """Passes over the training rows; fractions allowed. Default: follows from the data; 3 with --do_train."""
 
@@ -53,7 +56,7 @@ class TrainingFields:
     """The older way to say warmup_steps as a share of all steps, 0 to 1."""
 
     optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"] = "adamw_torch_fused"
-    """Optimiser."""
+    """Optimiser, by the name that transformers gives it."""
 
     weight_decay: float = 0.0
     """Decoupled weight decay; biases and norms are left out."""

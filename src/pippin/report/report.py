@@ -14,6 +14,7 @@ class Report:
     results: dict[str, float]
     """All of train_, eval_ and test_ figures."""
     main_metric: str
+    text_columns: tuple[str, ...] = ()
     best_step: int | None = None
     stopped_early: bool = False
     per_class: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -22,7 +23,6 @@ class Report:
     """True classes down, predicted classes across."""
     judged_on: str = ""
     """Which split per_class and confusion come from."""
-    files: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -25,6 +26,7 @@ _PLAN_WORDS = {
     "batching": "order of rows",
     "pad_lengths": "padding",
     "learning_rate": "learning rate",
+    "head_learning_rate": "head's rate",
     "epochs": "epochs",
     "steps": "steps",
     "warmup_steps": "warm-up",
@@ -35,12 +37,15 @@ _PLAN_WORDS = {
     "patience": "patience",
 }
 
+_PIPE_WIDTH = 160
+
 
 class Terminal:
     """Prints notes, the plan, progress and results; says less when asked to."""
 
     def __init__(self, quiet: bool = False, live: bool = True, console: Console | None = None):
-        self.console = console or Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        # Where the output is a file or a pipe there is no width to keep to: lines stay whole.
+        self.console = console or Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
         self.quiet = quiet
         self.live = live and self.console.is_terminal and not quiet
         self.bar: Progress | None = None
@@ -70,6 +75,8 @@ class Terminal:
         self.console.print(f"[bold]{escape(headline)}[/bold]")
         table = Table.grid(padding=(0, 2))
         for name, choice in plan.choices().items():
+            if _goes_without_saying(name, plan):
+                continue
             table.add_row(
                 f"  {_PLAN_WORDS[name]}",
                 f"[cyan]{_plan_value(name, choice.value)}[/cyan]",
@@ -77,7 +84,15 @@ class Terminal:
             )
         self.console.print(table)
 
-    def start_training(self, steps: int) -> None:
+    def show_findings(self, columns: str, notes: list[str], warnings: list[str]) -> None:
+        """What was found in the data."""
+        self.say(f"columns: {columns}")
+        for text in notes:
+            self.note(text)
+        for text in warnings:
+            self.warn(text)
+
+    def _start_training(self, steps: int) -> None:
         self.total_steps = steps
         if self.live:
             self.bar = Progress(
@@ -99,7 +114,11 @@ class Terminal:
         """A listener for a run's events."""
         if self.quiet:
             return
-        if name == "log":
+        if name == "started":
+            self._start_training(figures["steps"])
+        elif name == "trained":
+            self.stop_training()
+        elif name == "log":
             self._show_log(figures)
         elif name == "evaluation":
             shown = " · ".join(
@@ -148,7 +167,8 @@ class Terminal:
                 f"{early}; kept the model of step {report.best_step}"
             )
         self.console.print(f"saved in [bold]{escape(report.folder)}[/bold]")
-        self.console.print(escape(f'try: pippin predict {report.folder} --text "…"'))
+        second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
+        self.console.print(escape(f'try: pippin predict {report.folder} --text "…"{second}'))
 
     def _show_classes(self, report: Report) -> None:
         table = Table(title=f"by class, on the {report.judged_on} rows", title_justify="left", box=None, padding=(0, 2))
@@ -159,18 +179,30 @@ class Terminal:
             table.add_row(escape(name), *shown, str(int(figures["rows"])))
         self.console.print(table)
 
-    def rows_bar(self, total: int, what: str) -> tuple[Callable[[int], None], Callable[[], None]]:
-        """A bar over rows: a function that advances it and one that ends it."""
+    @contextmanager
+    def rows_bar(self, total: int, what: str) -> Iterator[Callable[[int], None]]:
+        """A bar over rows; gives the function that advances it."""
         if not self.live:
-            return (lambda count: None), (lambda: None)
+            yield lambda count: None
+            return
         bar = Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=self.console)
         task = bar.add_task(what, total=total)
-        bar.start()
-        return (lambda count: bar.advance(task, count)), bar.stop
+        with bar:
+            yield lambda count: bar.advance(task, count)
+
+
+def _goes_without_saying(name: str, plan: Plan) -> bool:
+    """Choices that tell a person nothing; run.json holds them all."""
+    return (
+        (name == "micro_batch" and plan.micro_batch.value == plan.batch_size.value)
+        or (name == "head_learning_rate" and plan.head_learning_rate.value == plan.learning_rate.value)
+        or (name == "patience" and plan.patience.value == 0)
+        or (name == "save_steps" and plan.save_steps.value <= 0)
+    )
 
 
 def _plan_value(name: str, value: Any) -> str:
-    if name == "learning_rate":
+    if name.endswith("learning_rate"):
         return f"{value:.2e}"
     if name == "pad_lengths":
         return ", ".join(map(str, value)) if value else "longest row"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from pippin.data.batches import Batch, collate, training_order
 from pippin.data.encoding import Encoded
@@ -173,10 +172,3 @@ def _not_finite(step: int, what: str) -> PippinError:
         f"the {what} is no longer a number by step {step}, so training stopped. "
         "Lower --learning_rate (a tenth is a good start), or leave --fp16 out."
     )
-
-
-def count_flops(model: torch.nn.Module, tokens: int) -> float:
-    """Floating-point operations of training on so many tokens, by transformers' rule: 6 × parameters × tokens."""
-    embeddings = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
-    parameters = sum(p.numel() for p in model.parameters() if id(p) not in embeddings)
-    return 6.0 * parameters * tokens

@@ -10,9 +10,10 @@ from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 
 
-def make_optimiser(model: torch.nn.Module, recipe: Recipe, learning_rate: float) -> torch.optim.Optimizer:
-    """The optimiser over the trainable parameters; biases and norms get no weight decay."""
-    groups = _parameter_groups(model, recipe.weight_decay)
+def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.optim.Optimizer:
+    """The optimiser over the trainable parameters; biases and norms get no weight decay, the head its own rate."""
+    learning_rate = plan.learning_rate.value
+    groups = _parameter_groups(model, recipe.weight_decay, learning_rate, plan.head_learning_rate.value)
     if recipe.optim.startswith("adamw"):
         return torch.optim.AdamW(
             groups,
@@ -46,15 +47,28 @@ def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan) 
     )
 
 
-def _parameter_groups(model: torch.nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+def _parameter_groups(
+    model: torch.nn.Module, weight_decay: float, learning_rate: float, head_rate: float
+) -> list[dict[str, Any]]:
+    """Body and head, each with and without decay; the body's first, whose rate is the one that is logged."""
+    core = getattr(model, getattr(model, "base_model_prefix", ""), model)
+    body = {id(parameter) for parameter in core.parameters()}
     without_decay = {
         id(parameter)
         for module in model.modules()
         for name, parameter in module.named_parameters(recurse=False)
         if name == "bias" or "norm" in type(module).__name__.lower()
     }
-    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return [
-        {"params": [p for p in trainable if id(p) not in without_decay], "weight_decay": weight_decay},
-        {"params": [p for p in trainable if id(p) in without_decay], "weight_decay": 0.0},
-    ]
+    groups = []
+    for in_body, rate in ((True, learning_rate), (False, head_rate)):
+        for decays in (True, False):
+            chosen = [
+                parameter
+                for parameter in model.parameters()
+                if parameter.requires_grad
+                and (id(parameter) in body) == in_body
+                and (id(parameter) not in without_decay) == decays
+            ]
+            if chosen:
+                groups.append({"params": chosen, "lr": rate, "weight_decay": weight_decay if decays else 0.0})
+    return groups

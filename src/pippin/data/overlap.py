@@ -1,0 +1,26 @@
+"""Rows that stand in training and in evaluation too: a score on them says nothing."""
+
+from __future__ import annotations
+
+from pippin.data.examples import Examples
+from pippin.errors import PippinError
+
+
+def check_overlap(train: Examples, evaluated: dict[str, Examples], may_stop: bool) -> list[str]:
+    """Warnings about shared texts. Stops where a split given by the user holds nothing new."""
+    seen = set(train.inputs())
+    warnings = []
+    for name, examples in evaluated.items():
+        shared = sum(inputs in seen for inputs in examples.inputs())
+        if shared == len(examples) and may_stop:
+            raise PippinError(
+                f"{examples.origin}: all {shared} {name} rows stand in {train.origin} too, so a score on them says "
+                "nothing. Give other rows, or none: then Pippin holds some out of the training rows."
+            )
+        if shared:
+            verdict = "says nothing" if shared == len(examples) else "will flatter"
+            said = name.replace("_", " ")
+            warnings.append(
+                f"{shared} of {len(examples)} {said} texts stand in the training rows too: the score {verdict}."
+            )
+    return warnings

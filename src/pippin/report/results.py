@@ -1,0 +1,62 @@
+"""Results under Hugging Face's keys, and the Report made of them."""
+
+from __future__ import annotations
+
+import torch
+
+from pippin.data.dataset import Dataset
+from pippin.report.report import Report
+from pippin.training.inference import Evaluation
+from pippin.training.loop import Outcome
+from pippin.training.metrics import confusion, per_class
+
+
+def train_results(outcome: Outcome, rows: int, model: torch.nn.Module) -> dict[str, float]:
+    """What train_results.json holds."""
+    return {
+        "epoch": round(outcome.epochs, 4),
+        "total_flos": count_flops(model, outcome.tokens_seen),
+        "train_loss": outcome.loss,
+        "train_runtime": round(outcome.seconds, 4),
+        "train_samples": rows,
+        "train_samples_per_second": round(outcome.rows_seen / outcome.seconds, 3),
+        "train_steps_per_second": round(outcome.steps / outcome.seconds, 3),
+    }
+
+
+def evaluation_results(evaluations: dict[str, Evaluation], prefix: str) -> dict[str, float]:
+    """What eval_results.json holds; the keys of MNLI's second set end in _mm."""
+    results: dict[str, float] = {}
+    for name, evaluation in evaluations.items():
+        results |= evaluation.results(prefix, "_mm" if name.endswith("_mismatched") else "")
+    return results
+
+
+def make_report(
+    folder: str,
+    results: dict[str, float],
+    data: Dataset,
+    outcome: Outcome | None,
+    evaluations: dict[str, Evaluation],
+    tests: dict[str, Evaluation],
+) -> Report:
+    """The Report; figures by class come from the test rows where they have labels, else from the validation rows."""
+    judged_on, judged = next(iter([*tests.items(), *evaluations.items()]), ("", None))
+    by_class = None if data.labels.regression else judged
+    return Report(
+        folder=folder,
+        results=results,
+        main_metric=data.task.main_metric,
+        text_columns=data.columns.text,
+        best_step=outcome.best_step if outcome else None,
+        stopped_early=bool(outcome and outcome.stopped_early),
+        per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
+        confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],
+        judged_on=judged_on,
+    )
+
+
+def count_flops(model: torch.nn.Module, tokens: int) -> float:
+    """Floating-point operations of training on so many tokens, by transformers' rule: 6 × parameters × tokens."""
+    embeddings = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
+    return 6.0 * tokens * sum(p.numel() for p in model.parameters() if id(p) not in embeddings)

@@ -1,0 +1,59 @@
+"""The help must not wait for torch: which modules a command loads before it has work to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+HEAVY = ("torch", "transformers", "pyarrow", "sklearn", "scipy", "rich", "numpy", "yaml")
+
+
+def loaded_by(arguments: list[str]) -> tuple[set[str], str]:
+    """The heavy modules that a command loads in a fresh process, and what it printed."""
+    code = (
+        "import sys; from pippin.cli.main import main; code = main(sys.argv[1:]); "
+        f"print('LOADED', *[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, check=True
+    )
+    output, _, names = done.stdout.rpartition("LOADED")
+    return set(names.split()), output + done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["predict", "--help"], ["--version"], []])
+def test_help_loads_nothing_heavy(arguments):
+    names, output = loaded_by(arguments)
+    assert names == set()
+    assert "pippin" in output
+
+
+def test_wrong_flags_are_told_before_anything_is_loaded():
+    names, output = loaded_by(["train", "--lerning_rate", "1"])
+    assert names == set()
+    assert "Did you mean --learning_rate?" in output
+
+
+def test_the_guard_can_fail():
+    names, _ = loaded_by(["predict", "no/such/folder", "--text", "x"])
+    assert "torch" in names or "numpy" in names
+
+
+def test_both_ways_to_start():
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        [sys.executable, "-m", "pippin", "--version"], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.startswith("pippin ")
+
+
+def test_unknown_command(run_cli):
+    code, out, err = run_cli("trian")
+    assert (code, out) == (2, "")
+    assert "Did you mean pippin train?" in err

@@ -1,0 +1,143 @@
+"""Batches: every row once, in a seeded order, padded as little as the plan allows."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from pippin.data.batches import WINDOW, collate, evaluation_order, plan_lengths, training_order
+from pippin.data.encoding import Encoded
+
+STRATEGIES = ["windows", "random", "sequential"]
+
+
+def some_lengths(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(3, 60, count)
+
+
+def as_lists(batches: list[np.ndarray]) -> list[list[int]]:
+    return [batch.tolist() for batch in batches]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("count", [1, 7, 8, 801, 1003])
+def test_each_row_once_and_the_short_batch_last(strategy, count):
+    batches = training_order(some_lengths(count), 8, strategy, seed=1, epoch=0)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(count))
+    assert [len(batch) for batch in batches[:-1]] == [8] * (len(batches) - 1)
+    assert len(batches[-1]) == (count % 8 or 8)
+
+
+@pytest.mark.parametrize("strategy", ["windows", "random"])
+def test_order_depends_on_seed_and_epoch_only(strategy):
+    lengths = some_lengths(500)
+    first = as_lists(training_order(lengths, 8, strategy, seed=1, epoch=0))
+    assert as_lists(training_order(lengths, 8, strategy, seed=1, epoch=0)) == first
+    assert as_lists(training_order(lengths, 8, strategy, seed=2, epoch=0)) != first
+    assert as_lists(training_order(lengths, 8, strategy, seed=1, epoch=1)) != first
+
+
+def test_sequential_is_file_order_in_every_epoch():
+    lengths = some_lengths(50)
+    for epoch in (0, 3):
+        assert np.concatenate(training_order(lengths, 8, "sequential", 1, epoch)).tolist() == list(range(50))
+
+
+def test_windows_pad_less_than_random_and_still_mix():
+    lengths = some_lengths(4000)
+
+    def padded(batches: list[np.ndarray]) -> int:
+        return sum(len(batch) * lengths[batch].max() for batch in batches)
+
+    windows = training_order(lengths, 16, "windows", seed=1, epoch=0)
+    assert padded(windows) < 1.1 * lengths.sum()
+    assert padded(windows) < 0.7 * padded(training_order(lengths, 16, "random", seed=1, epoch=0))
+    longest = [lengths[batch].max() for batch in windows[:WINDOW]]
+    assert longest != sorted(longest), "short and long batches must alternate"
+    together = {frozenset(batch.tolist()) for batch in windows}
+    later = {frozenset(batch.tolist()) for batch in training_order(lengths, 16, "windows", seed=1, epoch=1)}
+    assert not together & later, "the same rows must not meet in every epoch"
+
+
+@pytest.mark.parametrize(("most_rows", "budget"), [(1, 10_000), (16, 10_000), (1000, 200), (7, 64), (8, 1)])
+def test_evaluation_takes_every_row_once_within_the_budget(most_rows, budget):
+    lengths = some_lengths(333)
+    batches = list(evaluation_order(lengths, most_rows, budget))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(333))
+    for batch in batches:
+        assert len(batch) <= most_rows
+        assert len(batch) == 1 or len(batch) * lengths[batch].max() <= budget
+
+
+def test_evaluation_fills_its_batches():
+    batches = list(evaluation_order(np.full(100, 10), 1000, 200))
+    assert [len(batch) for batch in batches] == [20] * 5
+
+
+def waste(lengths: np.ndarray, planned: tuple[int, ...]) -> int:
+    return sum(min(width for width in planned if width >= length) - length for length in lengths)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_planned_lengths_waste_the_least(seed, most):
+    draw = np.random.default_rng(seed)
+    lengths = draw.choice(draw.integers(1, 100, 9), size=draw.integers(1, 40))
+    planned = plan_lengths(lengths, most)
+    distinct = sorted(set(lengths.tolist()))
+    best = min(
+        waste(lengths, (*others, distinct[-1]))
+        for count in range(min(most, len(distinct)))
+        for others in combinations(distinct[:-1], count)
+    )
+    assert waste(lengths, planned) == best
+    assert len(planned) <= most
+    assert planned[-1] == lengths.max()
+    assert list(planned) == sorted(set(planned))
+
+
+def test_lengths_without_limit_are_all_planned():
+    assert plan_lengths(np.array([5, 3, 5, 9]), None) == (3, 5, 9)
+
+
+@pytest.fixture
+def encoded() -> Encoded:
+    """Three rows of 2, 4 and 1 tokens."""
+    return Encoded(
+        tokens=np.array([11, 12, 21, 22, 23, 24, 31], dtype=np.int32),
+        segments=np.array([0, 1, 0, 0, 1, 1, 0], dtype=np.int32),
+        offsets=np.array([0, 2, 6, 7]),
+        labels=np.array([5, 6, 7]),
+        cut=0,
+    )
+
+
+def test_collate_pads_to_the_smallest_planned_length(encoded):
+    batch = collate(encoded, np.array([2, 0]), (3, 8), pad_token=99)
+    assert batch.inputs["input_ids"].tolist() == [[31, 99, 99], [11, 12, 99]]
+    assert batch.inputs["attention_mask"].tolist() == [[1, 0, 0], [1, 1, 0]]
+    assert batch.inputs["token_type_ids"].tolist() == [[0, 0, 0], [0, 1, 0]]
+    assert batch.labels.tolist() == [7, 5]
+    assert batch.rows.tolist() == [2, 0]
+    assert batch.tokens == 6
+    assert {str(tensor.dtype) for tensor in [*batch.inputs.values(), batch.labels]} == {"torch.int64"}
+
+
+def test_collate_pads_nothing_where_a_planned_length_fits(encoded):
+    assert collate(encoded, np.array([0]), (2, 4), pad_token=0).inputs["input_ids"].tolist() == [[11, 12]]
+
+
+def test_collate_takes_the_longest_where_no_planned_length_holds_it(encoded):
+    batch = collate(encoded, np.array([0, 1]), (2, 3), pad_token=0)
+    assert batch.inputs["input_ids"].tolist() == [[11, 12, 0, 0], [21, 22, 23, 24]]
+    assert batch.inputs["attention_mask"].tolist() == [[1, 1, 0, 0], [1, 1, 1, 1]]
+    assert batch.inputs["token_type_ids"].tolist() == [[0, 1, 0, 0], [0, 0, 1, 1]]
+
+
+def test_collate_without_segments_and_labels(encoded):
+    bare = Encoded(encoded.tokens, None, encoded.offsets, None, 0)
+    batch = collate(bare, np.array([0]), (), pad_token=0)
+    assert set(batch.inputs) == {"input_ids", "attention_mask"}
+    assert batch.labels is None

@@ -1,0 +1,48 @@
+"""Token numbers: the same as the tokenizer's own, and how many rows were cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from data_helpers import text
+
+from pippin.data import encoding
+from pippin.data.encoding import encode
+from pippin.data.examples import Examples
+
+TEXTS = [text(number) + " and more" * (number % 7) for number in range(25)]
+PAIRS = [f"the other {text(number)}" for number in range(25)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    from transformers import AutoTokenizer
+
+    from conftest import save_tiny_tokenizer
+
+    folder = tmp_path_factory.mktemp("tokenizer")
+    save_tiny_tokenizer(folder)
+    return AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("pairs", [None, PAIRS], ids=["single", "pairs"])
+@pytest.mark.parametrize("most", [16, 64])
+def test_same_as_the_tokenizer_says(tokenizer, monkeypatch, pairs, most):
+    monkeypatch.setattr(encoding, "_CHUNK", 10)
+    examples = Examples(TEXTS, pairs, np.arange(25), list(range(1, 26)), "x.csv")
+    encoded = encode(examples, tokenizer, most)
+    expected = tokenizer(TEXTS, pairs, truncation=True, max_length=most)
+    whole = tokenizer(TEXTS, pairs)["input_ids"]
+    assert len(encoded) == 25
+    for row in range(25):
+        part = slice(encoded.offsets[row], encoded.offsets[row + 1])
+        assert encoded.tokens[part].tolist() == expected["input_ids"][row]
+        assert encoded.segments[part].tolist() == expected["token_type_ids"][row]
+    assert encoded.lengths.tolist() == [len(row) for row in expected["input_ids"]]
+    assert encoded.cut == sum(len(row) > most for row in whole)
+    assert encoded.labels.tolist() == list(range(25))
+
+
+def test_model_without_segments(tokenizer, monkeypatch):
+    monkeypatch.setattr(tokenizer, "model_input_names", ["input_ids", "attention_mask"])
+    assert encode(Examples(TEXTS, None, None, [], ""), tokenizer, 16).segments is None

@@ -1,0 +1,136 @@
+"""Models from a folder, from the Hub's cache, and those that are refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pippin.data.labels import Labels
+from pippin.errors import PippinError
+from pippin.models.loading import (
+    BUILTIN_HUB_NAME,
+    display_name,
+    load_config,
+    load_model,
+    load_tokenizer,
+    longest_input,
+    match_classes,
+    resolve_model,
+)
+from pippin.recipe import Recipe
+
+THREE = Labels(("animal", "food", "tool"))
+
+
+def recipe(model: Path | str, **settings) -> Recipe:
+    return Recipe(model_name_or_path=str(model), **settings)
+
+
+def edit_config(folder: Path, **changes) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+@pytest.fixture
+def copy(tiny_model, tmp_path) -> Path:
+    return Path(shutil.copytree(tiny_model, tmp_path / "model"))
+
+
+@pytest.fixture(scope="module")
+def classifier(tiny_model, tmp_path_factory) -> Path:
+    """The tiny model with a head for three classes, in an order of its own."""
+    folder = tmp_path_factory.mktemp("models") / "classifier"
+    shutil.copytree(tiny_model, folder)
+    load_model(recipe(tiny_model), load_config(recipe(tiny_model), Labels(("tool", "animal", "food")))).save_pretrained(
+        folder
+    )
+    return folder
+
+
+def test_new_head_for_the_classes(tiny_model):
+    config = load_config(recipe(tiny_model), THREE)
+    model = load_model(recipe(tiny_model), config)
+    assert model.config.id2label == {0: "animal", 1: "food", 2: "tool"}
+    assert model.config.problem_type == "single_label_classification"
+    assert model.classifier.out_features == 3
+
+
+def test_from_the_hubs_cache(tiny_model, tmp_path):
+    store = tmp_path / "cache" / "models--someone--tiny"
+    (store / "refs").mkdir(parents=True)
+    (store / "refs" / "main").write_text("abc123")
+    shutil.copytree(tiny_model, store / "snapshots" / "abc123")
+    asked = recipe("someone/tiny", cache_dir=str(tmp_path / "cache"))
+    model = load_model(asked, load_config(asked, THREE))
+    assert load_tokenizer(asked)("the dog")["input_ids"]
+    assert model.config.num_labels == 3
+
+
+def test_half_precision_weights_are_trained_in_full(copy):
+    import torch
+    from transformers import AutoModel
+
+    AutoModel.from_pretrained(copy).half().save_pretrained(copy)
+    model = load_model(recipe(copy), load_config(recipe(copy), THREE))
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+def test_pickled_weights_are_refused_without_reading_them(copy):
+    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
+    with pytest.raises(PippinError, match="only as pickle"):
+        load_config(recipe(copy), THREE)
+
+
+def test_remote_code_is_never_run(copy, tmp_path):
+    marker = tmp_path / "ran"
+    (copy / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Evil: pass\n")
+    edit_config(copy, model_type="evil", auto_map={"AutoConfig": "evil.Evil"})
+    with pytest.raises(PippinError, match="never runs"):
+        load_config(recipe(copy), THREE)
+    assert not marker.exists()
+
+
+def test_folder_that_is_no_model(tmp_path):
+    with pytest.raises(PippinError, match=r"holds no config\.json"):
+        load_config(recipe(tmp_path), THREE)
+
+
+def test_name_that_cannot_be_had_offline():
+    with pytest.raises(PippinError, match="someone/nothing cannot be loaded: .*HF_HUB_OFFLINE"):
+        load_config(recipe("someone/nothing"), THREE)
+
+
+def test_known_classes_keep_the_models_order(classifier):
+    assert match_classes(THREE, recipe(classifier)).names == ("tool", "animal", "food")
+
+
+def test_other_number_of_classes_needs_a_new_head(classifier):
+    two = Labels(("no", "yes"))
+    with pytest.raises(PippinError, match="3 classes and the data has 2.*--ignore_mismatched_sizes"):
+        match_classes(two, recipe(classifier))
+    replaced = recipe(classifier, ignore_mismatched_sizes=True)
+    assert match_classes(two, replaced) == two
+    assert load_model(replaced, load_config(replaced, two)).classifier.out_features == 2
+
+
+def test_longest_input(tiny_model):
+    tokenizer, config = load_tokenizer(recipe(tiny_model)), load_config(recipe(tiny_model))
+    assert longest_input(tokenizer, config) == 64
+    tokenizer.model_max_length = int(1e30)
+    assert longest_input(tokenizer, SimpleNamespace(max_position_embeddings=514, model_type="roberta")) == 512
+    assert longest_input(tokenizer, SimpleNamespace(max_position_embeddings=None, model_type="t5")) is None
+
+
+def test_default_model(monkeypatch):
+    from importlib import util
+
+    monkeypatch.setattr("pippin.models.loading.find_spec", lambda name: None)
+    assert resolve_model(None) == BUILTIN_HUB_NAME
+    assert resolve_model("other") == "other"
+    monkeypatch.setattr("pippin.models.loading.find_spec", util.find_spec)
+    assert Path(resolve_model(None), "model.safetensors").is_file(), "the demo extra is installed for the tests"
+    assert display_name(resolve_model(None)) == f"{BUILTIN_HUB_NAME} (built in)"

@@ -1,0 +1,106 @@
+"""The plan: what each choice is, and that its reason is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pippin.data.tasks import OWN_CLASSES, TASKS
+from pippin.errors import PippinError
+from pippin.machine.machine import Device, Machine
+from pippin.plan.make import Rows, make_plan
+from pippin.plan.plan import Plan
+from pippin.recipe.reading import recipe_from
+
+CPU = Device("cpu", "some processor", None, bf16=True)
+MAC = Device("mps", "Apple GPU", 10 * 2**30, bf16=True)
+NVIDIA = Device("cuda", "NVIDIA card", 80 * 2**30, bf16=True)
+
+
+def machine(*devices: Device) -> Machine:
+    return Machine("Darwin", "14.5", "arm64", "3.11", "2.13.0", "5.22.2", 8, 16 * 2**30, devices)
+
+
+def plan(settings: dict | None = None, devices: tuple[Device, ...] = (CPU,), task=OWN_CLASSES, **rows) -> Plan:
+    lengths = rows.pop("lengths", np.random.default_rng(0).integers(5, 60, 1000))
+    facts = Rows(**{"lengths": lengths, "longest": 60, "outputs": 6, "has_validation": True, **rows})
+    config = type("Config", (), {"hidden_size": 384})()
+    return make_plan(recipe_from(settings or {}).recipe, machine(*devices), task, config, 512, facts)
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [((MAC, CPU), "mps"), ((NVIDIA, CPU), "cuda"), ((CPU,), "cpu"), ((MAC, NVIDIA, CPU), "mps")],
+)
+def test_the_best_device_is_chosen_and_nobody_names_it(devices, expected):
+    choice = plan(devices=devices).device
+    assert choice.value == expected
+    assert choice.reason
+
+
+def test_device_flags():
+    assert plan({"use_cpu": True}, (MAC, CPU)).device.value == "cpu"
+    assert plan({"device": "cuda:0"}, (NVIDIA, CPU)).device.value == "cuda:0"
+    with pytest.raises(PippinError, match="there are only 1"):
+        plan({"device": "cuda:1"}, (NVIDIA, CPU))
+    with pytest.raises(PippinError, match="--device mps: .*Here there is: cpu"):
+        plan({"device": "mps"})
+
+
+def test_few_shapes_where_the_device_needs_them():
+    padding = plan(devices=(MAC, CPU)).pad_lengths
+    assert len(padding.value) <= 8
+    assert padding.value[-1] == 60
+    assert "padding" in padding.reason
+    assert plan().pad_lengths.value == ()
+    assert plan({"pad_to_max_length": True}).pad_lengths.value == (128,)
+
+
+def test_length_is_clipped_to_the_model():
+    choice = plan({"max_seq_length": 4000}).max_length
+    assert choice.value == 512
+    assert "4000" in choice.reason
+
+
+def test_steps_epochs_and_accumulation():
+    made = plan({"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "num_train_epochs": 2.5})
+    assert (made.batch_size.value, made.micro_batch.value) == (32, 8)
+    assert made.steps.value == 80  # ceil(1000 / 32) = 32 an epoch
+    assert plan({"max_steps": 7}).steps.value == 7
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [({"warmup_steps": 10}, 10), ({"warmup_steps": 0.25}, 25), ({"warmup_ratio": 0.5}, 50), ({"warmup_steps": 0}, 0)],
+)
+def test_warm_up(settings, steps):
+    assert plan({"max_steps": 100, **settings}).warmup_steps.value == steps
+
+
+def test_classic_commands_get_hugging_faces_defaults():
+    made = plan({"do_train": True, "do_eval": True})
+    values = [made.learning_rate, made.head_learning_rate, made.epochs, made.batch_size, made.warmup_steps]
+    assert [choice.value for choice in values] == [5e-5, 5e-5, 3.0, 8, 0]
+    assert (made.eval_steps.value, made.best_metric.value, made.save_steps.value) == (0, "", 0)
+
+
+def test_own_choices_evaluate_every_epoch_and_keep_the_best():
+    made = plan()
+    assert made.eval_steps.value == -(-1000 // made.batch_size.value)
+    assert made.best_metric.value == "accuracy"
+    assert plan(task=TASKS["mrpc"]).best_metric.value == "combined_score"
+    assert plan(task=TASKS["cola"]).best_metric.value == "matthews_correlation"
+
+
+def test_contradictory_wishes_are_refused():
+    with pytest.raises(PippinError, match="--metric_for_best_model bleu: this task has accuracy, f1_macro, loss"):
+        plan({"metric_for_best_model": "bleu"})
+    with pytest.raises(PippinError, match="--eval_strategy epoch"):
+        plan({"do_train": True, "load_best_model_at_end": True})
+    with pytest.raises(PippinError, match="no validation rows"):
+        plan({"eval_strategy": "epoch"}, has_validation=False)
+
+
+def test_every_choice_has_a_reason():
+    for settings in ({}, {"do_train": True}, {"learning_rate": 1e-3, "num_train_epochs": 1, "bf16": True}):
+        assert all(choice.reason for choice in plan(settings).choices().values())

@@ -1,0 +1,101 @@
+"""What a person sees: plain lines when piped, nothing when quiet, no markup from the data."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pippin.plan.plan import Choice, Plan
+from pippin.report.report import Report
+from pippin.report.terminal import Terminal
+
+LOG = {
+    "step": 3, "epoch": 0.5, "loss": 1.25, "learning_rate": 1e-4, "samples_per_second": 180.4,
+    "tokens_per_second": 2000.0, "memory": 3 * 2**30, "seconds_left": 75.0,
+}  # fmt: skip
+
+
+def plan(**changes) -> Plan:
+    values = {
+        "device": "cpu", "precision": "fp32", "max_length": 128, "batch_size": 16, "micro_batch": 16,
+        "batching": "windows", "pad_lengths": (8, 16), "learning_rate": 1e-4, "head_learning_rate": 2e-4, "epochs": 3.0,
+        "steps": 9, "warmup_steps": 1, "logging_steps": 1, "eval_steps": 3, "save_steps": -1,
+        "best_metric": "accuracy", "patience": 0,
+    }  # fmt: skip
+    return Plan(**{name: Choice(value, f"why {name}") for name, value in {**values, **changes}.items()})
+
+
+@pytest.fixture
+def screen():
+    def make(width: int = 100, tty: bool = False, **settings) -> tuple[Terminal, io.StringIO]:
+        out = io.StringIO()
+        console = Console(file=out, width=width, force_terminal=tty, highlight=False, color_system=None)
+        return Terminal(console=console, **settings), out
+
+    return make
+
+
+def test_plan_shows_values_and_reasons(screen):
+    terminal, out = screen()
+    terminal.show_plan(plan(), "words: 90 training rows")
+    text = out.getvalue()
+    for words in ("words: 90 training rows", "1.00e-04", "why learning_rate", "2.00e-04", "8, 16", "3 steps"):
+        assert words in text
+    assert "micro-batch" not in text
+    terminal.show_plan(plan(micro_batch=4), "")
+    assert "micro-batch" in out.getvalue()
+
+
+def test_log_lines_when_piped(screen):
+    terminal, out = screen(width=140)
+    terminal.on_event("started", {"steps": 9})
+    terminal.on_event("log", LOG)
+    terminal.on_event("evaluation", {"epoch": 1.0, "eval_accuracy": 0.5, "eval_runtime": 3.0, "best": True})
+    lines = out.getvalue().splitlines()
+    assert lines[0] == (
+        "step 3/9 · epoch 0.50 · lr 1.00e-04 · loss 1.2500 · 180 samples/s · 2000 tokens/s · 3.0 GB · 1:15 left"
+    )
+    assert lines[1] == "epoch 1 · accuracy 0.5000 · best so far"
+
+
+def test_live_bar_on_a_terminal(screen):
+    terminal, out = screen(tty=True)
+    terminal.on_event("started", {"steps": 9})
+    terminal.on_event("log", LOG)
+    terminal.on_event("trained", {})
+    assert "3/9 loss 1.2500" in out.getvalue()
+    assert terminal.bar is None
+
+
+def test_quiet_hides_all_but_warnings(screen):
+    terminal, out = screen(quiet=True)
+    terminal.note("n")
+    terminal.show_plan(plan(), "p")
+    terminal.on_event("log", LOG)
+    terminal.warn("look out")
+    assert out.getvalue() == "warning: look out\n"
+
+
+def test_markup_in_data_stays_text(screen):
+    terminal, out = screen()
+    terminal.show_report(
+        Report("runs/[bold]x", {"eval_accuracy": 0.5, "eval_samples": 4}, "accuracy",
+               per_class={"[red]danger": {"precision": 0, "recall": 0, "f1": 0, "rows": 4}})
+    )  # fmt: skip
+    assert "[red]danger" in out.getvalue()
+    assert "runs/[bold]x" in out.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 200])
+def test_any_width(screen, width):
+    terminal, out = screen(width=width)
+    terminal.show_plan(plan(), "headline")
+    assert all(len(line) <= width for line in out.getvalue().splitlines())
+
+
+def test_pair_models_show_how_to_give_two_texts(screen):
+    terminal, out = screen()
+    terminal.show_report(Report("run", {}, "accuracy", text_columns=("a", "b")))
+    assert '--text "…" --text2 "…"' in out.getvalue()

@@ -1,0 +1,43 @@
+"""The guide keeps up with the code."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from pippin.cli.main import COMMANDS
+from pippin.cli.train import read_command
+from pippin.recipe.fields import recipe_fields
+from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_hugging_face_page_is_up_to_date():
+    made = runpy.run_path(str(ROOT / "docs" / "make_hugging_face.py"))["page"]()
+    assert (ROOT / "docs" / "hugging_face.md").read_text() == made, "run docs/make_hugging_face.py"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_flags_named_in_the_guide_exist(page):
+    known = {*recipe_fields(), *ALIASES, *NOT_NEEDED, *REFUSED, "config", "help", "version"}
+    known |= {"text", "text2", "file", "output"}  # of `pippin predict`
+    named = set(re.findall(r"--([a-z][a-z0-9_]+)", page.read_text()))
+    assert named - known - {"editable", "processes", "model", "seeds"} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_train_commands_of_the_guide_are_understood(page):
+    text = page.read_text().replace("\\\n", " ")
+    for command in re.findall(r"^pippin train(.*)$", text, re.MULTILINE):
+        words = command.split("#")[0].split()
+        assert read_command(words).recipe
+
+
+def test_every_command_stands_in_the_readme():
+    text = (ROOT / "README.md").read_text()
+    assert [name for name in COMMANDS if f"`pippin {name}" not in text] == []

@@ -1,0 +1,71 @@
+"""Whose folder is it? Nothing that Pippin did not write is ever touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def train(run_cli, tiny_model, word_file):
+    def call(*arguments: object) -> tuple[int, str, str]:
+        return run_cli("train", word_file, "--model_name_or_path", tiny_model, "--max_steps", "2", *arguments)
+
+    return call
+
+
+def test_foreign_folder_is_never_touched(train):
+    Path("mine").mkdir()
+    Path("mine/notes.txt").write_text("dear diary")
+    for extra in ([], ["--overwrite_output_dir"]):
+        code, _, err = train("--output_dir", "mine", *extra)
+        assert code == 2
+        assert "was not written by Pippin" in err
+    assert [path.name for path in Path("mine").iterdir()] == ["notes.txt"]
+
+
+def test_own_folder_is_reused_only_when_asked(train):
+    assert train("--output_dir", "run")[0] == 0
+    first = Path("run/run.json").read_text()
+    code, _, err = train("--output_dir", "run")
+    assert code == 2
+    assert "--overwrite_output_dir" in err
+    assert Path("run/run.json").read_text() == first
+
+
+def test_overwriting_removes_only_what_pippin_wrote(train):
+    train("--output_dir", "run", "--save_strategy", "steps", "--save_steps", "1")
+    Path("run/notes.txt").write_text("mine")
+    Path("run/checkpoints/notes").mkdir()
+    Path("run/checkpoints/notes/a.txt").write_text("mine")
+    Path("run/predictions.csv").write_text("mine too: this run predicted nothing")
+    assert Path("run/checkpoints/step-2").exists()
+    assert train("--output_dir", "run", "--overwrite_output_dir")[0] == 0
+    assert Path("run/notes.txt").read_text() == "mine"
+    assert Path("run/checkpoints/notes/a.txt").read_text() == "mine"
+    assert Path("run/predictions.csv").exists()
+    assert not Path("run/checkpoints/step-2").exists()
+
+
+def test_empty_folder_and_default_names(train):
+    Path("empty").mkdir()
+    assert train("--output_dir", "empty")[0] == 0
+    assert train()[0] == 0
+    assert train()[0] == 0
+    assert {path.name for path in Path("runs").iterdir()} == {"words", "words-2"}
+
+
+def test_folder_in_use_is_refused_before_the_data_is_read(run_cli):
+    Path("mine").mkdir()
+    Path("mine/x").write_text("")
+    code, _, err = run_cli("train", "no-such-file.csv", "--output_dir", "mine")
+    assert code == 2
+    assert "mine is not empty" in err
+
+
+def test_a_file_is_no_folder(train):
+    Path("file").write_text("")
+    code, _, err = train("--output_dir", "file")
+    assert code == 2
+    assert "is a file" in err

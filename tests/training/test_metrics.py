@@ -1,0 +1,56 @@
+"""Metrics against figures worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pippin.data.labels import Labels
+from pippin.data.tasks import OWN_CLASSES, TASKS
+from pippin.training.metrics import confusion, decide, per_class, score
+
+TRUTH = np.array([1, 1, 1, 0, 0, 1])
+GUESS = np.array([1, 0, 1, 0, 1, 1])
+
+
+def test_mrpc_has_accuracy_f1_and_their_mean():
+    figures = score(TASKS["mrpc"], GUESS, TRUTH)
+    assert figures == pytest.approx({"accuracy": 4 / 6, "f1": 0.75, "combined_score": (4 / 6 + 0.75) / 2})
+
+
+def test_cola_is_matthews():
+    # tp 3, tn 1, fp 1, fn 1
+    expected = (3 * 1 - 1 * 1) / np.sqrt(4 * 4 * 2 * 2)
+    assert score(TASKS["cola"], GUESS, TRUTH) == pytest.approx({"matthews_correlation": expected})
+
+
+def test_stsb_is_pearson_and_spearman():
+    truth, guess = np.array([0.0, 1.0, 2.0, 5.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    figures = score(TASKS["stsb"], guess, truth)
+    assert figures["spearmanr"] == pytest.approx(1.0)
+    assert figures["pearson"] == pytest.approx(np.corrcoef(truth, guess)[0, 1])
+    assert figures["combined_score"] == pytest.approx((figures["pearson"] + 1.0) / 2)
+
+
+def test_constant_predictions_have_no_correlation():
+    assert score(TASKS["stsb"], np.ones(4), np.arange(4.0))["pearson"] == 0.0
+
+
+def test_own_data_has_accuracy_and_macro_f1():
+    figures = score(OWN_CLASSES, GUESS, TRUTH)
+    assert figures == pytest.approx({"accuracy": 4 / 6, "f1_macro": (0.75 + 0.5) / 2})
+    assert OWN_CLASSES.main_metric == "accuracy"
+
+
+def test_by_class_and_confusion():
+    labels = Labels(("no", "yes", "never seen"))
+    assert confusion(labels, GUESS, TRUTH) == [[1, 1, 0], [1, 3, 0], [0, 0, 0]]
+    assert per_class(labels, GUESS, TRUTH)["yes"] == pytest.approx(
+        {"precision": 0.75, "recall": 0.75, "f1": 0.75, "rows": 4}
+    )
+    assert per_class(labels, GUESS, TRUTH)["never seen"]["rows"] == 0
+
+
+def test_decide():
+    assert decide(np.array([[0.1, 2.0], [3.0, 1.0]]), Labels(("a", "b"))).tolist() == [1, 0]
+    assert decide(np.array([[0.5], [-1.0]]), Labels((), regression=True)).tolist() == [0.5, -1.0]
