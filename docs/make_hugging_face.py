@@ -21,8 +21,8 @@ pippin train --model_name_or_path google-bert/bert-base-cased --task_name mrpc -
     --output_dir runs/mrpc --overwrite_output_dir
 ```
 
-Naming `--do_train`, `--do_eval` or `--do_predict` means: exactly those, with Hugging Face's defaults (learning rate 5e-5,
-3 epochs, batch 8, no warm-up, the last model kept). Without them Pippin chooses.
+Naming `--do_train`, `--do_eval` or `--do_predict` means: exactly those, with Hugging Face's defaults (learning rate
+5e-5, 3 epochs, batch 8, no warm-up). Without them Pippin chooses.
 
 What differs, on purpose:
 

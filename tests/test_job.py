@@ -166,7 +166,7 @@ def test_loss_is_logged_even_in_a_short_run(train, word_file):
 def test_best_model_is_kept_and_copies_are_limited(train, word_file):
     out, results = train(
         word_file, "--num_train_epochs", "6", "--learning_rate", "2e-2", "--save_strategy", "epoch",
-        "--save_total_limit", "1", "--metric_for_best_model", "loss",
+        "--save_total_limit", "1", "--metric_for_best_model", "loss", "--load_best_model_at_end",
     )  # fmt: skip
     best = min(events("run", "evaluation"), key=lambda event: event["eval_loss"])
     assert results["eval_loss"] == pytest.approx(best["eval_loss"], rel=1e-4)

@@ -84,17 +84,29 @@ def test_classic_commands_get_hugging_faces_defaults():
     assert (made.eval_steps.value, made.best_metric.value, made.save_steps.value) == (0, "", 0)
 
 
-def test_own_choices_evaluate_every_epoch_and_keep_the_best():
+def test_own_choices_evaluate_every_epoch_and_keep_the_last():
     made = plan()
     assert made.eval_steps.value == -(-1000 // made.batch_size.value)
-    assert made.best_metric.value == "accuracy"
-    assert plan(task=TASKS["mrpc"]).best_metric.value == "combined_score"
-    assert plan(task=TASKS["cola"]).best_metric.value == "matthews_correlation"
+    assert (made.best_metric.value, made.patience.value, made.save_steps.value) == ("", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"), [("mrpc", "combined_score"), ("cola", "matthews_correlation"), ("sst2", "accuracy")]
+)
+def test_the_best_is_judged_by_the_tasks_own_metric(name, metric):
+    made = plan({"load_best_model_at_end": True}, task=TASKS[name])
+    assert (made.best_metric.value, made.save_steps.value) == (metric, -1)
+    classic = plan({"do_train": True, "eval_strategy": "epoch", "load_best_model_at_end": True}, task=TASKS[name])
+    assert classic.best_metric.value == "loss", "Hugging Face's default"
+
+
+def test_patience_keeps_the_best_too():
+    assert plan({"early_stopping_patience": 3}).best_metric.value == "accuracy"
 
 
 def test_contradictory_wishes_are_refused():
     with pytest.raises(PippinError, match="--metric_for_best_model bleu: this task has accuracy, f1_macro, loss"):
-        plan({"metric_for_best_model": "bleu"})
+        plan({"metric_for_best_model": "bleu", "load_best_model_at_end": True})
     with pytest.raises(PippinError, match="--eval_strategy epoch"):
         plan({"do_train": True, "load_best_model_at_end": True})
     with pytest.raises(PippinError, match="no validation rows"):

@@ -1,4 +1,4 @@
-"""Every flag of run_glue.py and of the installed TrainingArguments is honoured, not needed, or refused: none unknown."""
+"""Every flag of run_glue.py and every TrainingArguments field is honoured, not needed, or refused: none unknown."""
 
 from __future__ import annotations
 

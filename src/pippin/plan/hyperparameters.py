@@ -11,7 +11,7 @@ from pippin.recipe import Recipe
 #: The search was done with a model of this width and data of about this many classes.
 _SEARCH_WIDTH, _SEARCH_CLASSES = 384, 6
 _SEARCH_RATE = 1e-4
-_HUGGING_FACE = "Hugging Face's default"
+HUGGING_FACE = "Hugging Face's default"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def choose_batch_size(recipe: Recipe, facts: JobFacts) -> Choice[int]:
     if recipe.per_device_train_batch_size is not None:
         return Choice(recipe.per_device_train_batch_size * accumulation, "asked for" + said)
     if recipe.is_classic:
-        return Choice(8 * accumulation, _HUGGING_FACE + said)
+        return Choice(8 * accumulation, HUGGING_FACE + said)
     rows = 8 if facts.rows < 200 else 16 if facts.rows < 2000 else 32
     return Choice(rows * accumulation, f"suits {facts.rows} rows" + said)
 
@@ -47,7 +47,7 @@ def choose_learning_rate(recipe: Recipe, facts: JobFacts) -> Choice[float]:
     if recipe.learning_rate is not None:
         return Choice(recipe.learning_rate, "asked for")
     if recipe.is_classic:
-        return Choice(5e-5, _HUGGING_FACE)
+        return Choice(5e-5, HUGGING_FACE)
     width = (_SEARCH_WIDTH / facts.hidden_size) ** 1.5
     crowd = min(2.0, facts.crowding ** (1 / 3))
     rate = float(f"{_SEARCH_RATE * width * crowd:.1e}")
@@ -69,7 +69,7 @@ def choose_epochs(recipe: Recipe, facts: JobFacts) -> Choice[float]:
     if recipe.num_train_epochs is not None:
         return Choice(recipe.num_train_epochs, "asked for")
     if recipe.is_classic:
-        return Choice(3.0, _HUGGING_FACE)
+        return Choice(3.0, HUGGING_FACE)
     few = max(3, 2.5 + 2000 / facts.rows) if facts.rows <= 100_000 else 2 if facts.rows <= 500_000 else 1
     crowd = 1 + math.log2(facts.crowding) / 3
     return Choice(float(min(30, round(few * crowd))), f"suits {facts.rows} rows and {_outputs(facts)}")

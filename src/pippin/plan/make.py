@@ -14,6 +14,7 @@ from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
 from pippin.plan.device import choose_device, choose_precision
 from pippin.plan.hyperparameters import (
+    HUGGING_FACE,
     JobFacts,
     choose_batch_size,
     choose_epochs,
@@ -70,7 +71,7 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         eval_steps=evaluates,
         save_steps=_choose_saving(recipe, steps.value, steps_per_epoch, bool(best.value)),
         best_metric=best,
-        patience=_choose_patience(recipe, bool(best.value)),
+        patience=_choose_patience(recipe),
     )
 
 
@@ -122,7 +123,7 @@ def _choose_warmup(recipe: Recipe, steps: int) -> Choice[int]:
     if recipe.warmup_steps is not None:
         return Choice(_steps(recipe.warmup_steps, steps, zero_ok=True), "asked for")
     if recipe.is_classic:
-        return Choice(0, "Hugging Face's default")
+        return Choice(0, HUGGING_FACE)
     return Choice(math.ceil(0.1 * steps), "a tenth of the steps")
 
 
@@ -146,7 +147,7 @@ def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_val
         if recipe.eval_steps is not None:
             strategy = "steps"
         elif recipe.is_classic:
-            return Choice(0, "Hugging Face's default: only at the end")
+            return Choice(0, HUGGING_FACE + ": only at the end")
         else:
             return Choice(steps_per_epoch, "once an epoch")
     if strategy == "no":
@@ -157,37 +158,35 @@ def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_val
         return Choice(_steps(recipe.eval_steps, steps), "asked for")
     if recipe.logging_steps is not None:
         return Choice(_steps(recipe.logging_steps, steps), "as often as logging")
-    return Choice(500, "Hugging Face's default")
+    return Choice(500, HUGGING_FACE)
 
 
 def _choose_best_metric(recipe: Recipe, task: Task, evaluates: bool) -> Choice[str]:
     asked = bool(recipe.load_best_model_at_end or recipe.early_stopping_patience or recipe.save_strategy == "best")
-    wants = asked if recipe.load_best_model_at_end is not None or recipe.is_classic else True
+    if not asked and recipe.is_classic:
+        return Choice("", "the last model is kept: " + HUGGING_FACE)
+    if not asked:
+        return Choice("", "the last model is kept: its learning rate has run out, and small validation sets mislead")
     if not evaluates:
-        if asked:
-            raise PippinError(
-                "--load_best_model_at_end and early stopping need evaluations: add --eval_strategy epoch."
-            )
-        return Choice("", "the last model is kept: nothing is evaluated while training")
-    if not wants:
-        return Choice("", "the last model is kept")
+        raise PippinError(
+            "--load_best_model_at_end, --early_stopping_patience and --save_strategy best need evaluations: "
+            "add --eval_strategy epoch, and --validation_file where there are no validation rows."
+        )
     if recipe.metric_for_best_model:
         name = recipe.metric_for_best_model.removeprefix("eval_")
-        known = {*task.metrics, "loss", *(["combined_score"] if task.name and len(task.metrics) > 1 else [])}
+        known = {*task.metrics, "loss", *(["combined_score"] if task.main_metric == "combined_score" else [])}
         if name not in known:
             raise PippinError(f"--metric_for_best_model {name}: this task has {', '.join(sorted(known))}.")
         return Choice(name, "asked for")
     if recipe.is_classic:
-        return Choice("loss", "Hugging Face's default")
-    return Choice(task.main_metric, "the task's own; the best model is kept")
+        return Choice("loss", HUGGING_FACE)
+    return Choice(task.main_metric, "the task's own")
 
 
-def _choose_patience(recipe: Recipe, keeps_best: bool) -> Choice[int]:
+def _choose_patience(recipe: Recipe) -> Choice[int]:
     if recipe.early_stopping_patience is not None:
         return Choice(recipe.early_stopping_patience, "asked for")
-    if recipe.is_classic or not keeps_best:
-        return Choice(0, "never stops early")
-    return Choice(0, "never stops early: the rate falls to zero by the end, and the best model is kept")
+    return Choice(0, "never stops early")
 
 
 def _choose_saving(recipe: Recipe, steps: int, steps_per_epoch: int, keeps_best: bool) -> Choice[int]:

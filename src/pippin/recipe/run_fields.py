@@ -69,7 +69,8 @@ class RunFields:
     """How much transformers and Pippin say; warning and above hide the plan and the progress."""
 
     save_strategy: Literal["no", "steps", "epoch", "best"] | None = None
-    """When to keep a copy of the model under checkpoints/. Default: `best` when the best model is kept, else `no`."""
+    """When to keep a copy of the model under checkpoints/. Default: none; the best one
+    stays there only until training ends."""
 
     save_steps: float = 500
     """Steps between copies with save_strategy steps; below 1, a share of all steps."""

@@ -107,8 +107,8 @@ class TrainingFields:
     eval_on_start: bool = False
     """Evaluate once before training."""
 
-    load_best_model_at_end: bool | None = None
-    """Keep the best evaluated model rather than the last. Default: yes; no with --do_train."""
+    load_best_model_at_end: bool = False
+    """Keep the best evaluated model rather than the last."""
 
     metric_for_best_model: str | None = None
     """Metric that decides which is best. Default: the task's own; `loss` with --do_train."""
@@ -117,7 +117,8 @@ class TrainingFields:
     """Whether a larger metric is better. Default: yes, except for loss and errors."""
 
     early_stopping_patience: int | None = None
-    """Stop after this many evaluations without improvement; 0 never stops early. Default: follows from the plan."""
+    """Stop after this many evaluations without improvement and keep the best model; 0 never stops early.
+    Default: 0."""
 
     early_stopping_threshold: float = 0.0
     """Least gain in the metric that counts as an improvement."""

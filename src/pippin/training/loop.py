@@ -138,13 +138,8 @@ def _save(job: Training, step: int, best: BestSoFar | None) -> None:
 
 def _restore_best(job: Training, best: BestSoFar | None, last_step: int) -> int:
     """Leave the best weights in the model; returns their step."""
-    wanted = job.recipe.load_best_model_at_end
-    keep = (
-        best is not None
-        and best.step not in (0, last_step)
-        and (not job.recipe.is_classic if wanted is None else wanted)
-    )
-    if best is None or not keep:
+    wanted = job.recipe.load_best_model_at_end or job.plan.patience.value > 0
+    if best is None or not wanted or best.step in (0, last_step):
         return last_step
     job.copies.load(job.step.model, best.step)
     return best.step
