@@ -16,14 +16,12 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name.removesuffix("_train.jsonl") for path in folder.glob("*_train.jsonl"))
 
 
-def run_all(
-    runs: list[dict[str, Any]], folder: Path, model: str, results: Path, processes: int, seconds: float
-) -> None:
+def run_all(runs: list[dict[str, Any]], folder: Path, model: str, results: Path, processes: int) -> None:
     """Do all runs (`{"data": NAME, "settings": {…}, …}`), or as many as the time allows."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(runs, file)
         file.flush()
-        command = [sys.executable, __file__, file.name, str(folder), model, str(results), str(seconds)]
+        command = [sys.executable, __file__, file.name, str(folder), model, str(results)]
         children = [subprocess.Popen([*command, f"{part}/{processes}"]) for part in range(processes)]
         for child in children:
             child.wait()
@@ -36,16 +34,13 @@ def test_file(folder: Path, name: str) -> Path:
     return own if own.exists() else folder / f"{name.rstrip('0123456789')}_test.jsonl"
 
 
-def _work(runs: list[dict[str, Any]], folder: Path, model: str, results: Path, seconds: float) -> None:
+def _work(runs: list[dict[str, Any]], folder: Path, model: str, results: Path) -> None:
     import torch
 
     import pippin
 
     torch.set_num_threads(1)
-    end = time.monotonic() + seconds
     for run in runs:
-        if time.monotonic() > end:
-            return
         with tempfile.TemporaryDirectory() as out:
             start = time.monotonic()
             try:
@@ -66,6 +61,6 @@ def _work(runs: list[dict[str, Any]], folder: Path, model: str, results: Path, s
 
 
 if __name__ == "__main__":
-    runs_file, folder, model, results, seconds, part = sys.argv[1:]
+    runs_file, folder, model, results, part = sys.argv[1:]
     place, parts = map(int, part.split("/"))
-    _work(json.loads(Path(runs_file).read_text())[place::parts], Path(folder), model, Path(results), float(seconds))
+    _work(json.loads(Path(runs_file).read_text())[place::parts], Path(folder), model, Path(results))

@@ -45,11 +45,10 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("results", type=Path)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--only", default="", help="data sets, separated by commas")
     arguments = parser.parse_args()
     names = arguments.only.split(",") if arguments.only else names_in(arguments.data)
-    run_all(grid(names), arguments.data, arguments.model, arguments.results, arguments.processes, arguments.seconds)
+    run_all(grid(names), arguments.data, arguments.model, arguments.results, arguments.processes)
 
 
 if __name__ == "__main__":

@@ -129,10 +129,10 @@ def test_missing_pieces():
     refusal("glue/RTE/dev.tsv: there is no such file, and rte needs it", task_name="rte", data_dir="glue")
     refusal("--data_dir nowhere: there is no such folder", task_name="rte", data_dir="nowhere")
     refusal("--task_name rto: there is no such task", "Did you mean rte?", task_name="rto", data_dir="glue")
-    refusal("--data_dir glue goes with --task_name", "pippin train glue", data_dir="glue")
+    refusal("data_dir goes with --task_name", "pippin train FOLDER", data_dir="glue")
     refusal("--do_regression: rte has classes", task_name="rte", data_dir="glue", do_regression=True)
-    refusal("--fine_labels belongs to --task_name trec", task_name="rte", data_dir="glue", fine_labels=True)
-    refusal("--fine_labels belongs to --task_name trec", fine_labels=True)
+    refusal("fine_labels belongs to --task_name trec", task_name="rte", data_dir="glue", fine_labels=True)
+    refusal("fine_labels belongs to --task_name trec", fine_labels=True)
 
 
 TREC_LABELS = ["DESC:manner", "ENTY:cremat", "ABBR:exp", "HUM:ind", "LOC:city", "NUM:date"]

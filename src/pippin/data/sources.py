@@ -31,13 +31,6 @@ class Source:
 
 def find_source(recipe: Recipe) -> Source:
     """Read the rows that a recipe asks for."""
-    if recipe.data_dir and not recipe.task_name:
-        raise PippinError(
-            f"--data_dir {recipe.data_dir} goes with --task_name, which is not given. "
-            f"For files of your own: pippin train {recipe.data_dir}"
-        )
-    if recipe.fine_labels and (recipe.task_name is None or known_task(recipe.task_name).name != "trec"):
-        raise PippinError("--fine_labels belongs to --task_name trec.")
     return _with_files(_main_source(recipe), recipe)
 
 

@@ -58,6 +58,10 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
     trains_from_file = values.get("train_file") or values.get("data")
     if values.get("validation_file") and not trains_from_file and not _only_evaluates(values):
         yield f"{said['validation_file']} needs training rows beside it: add --train_file or name a FILE."
+    if values.get("data_dir") and not values.get("task_name"):
+        yield f"{said['data_dir']} goes with --task_name, which is not given. For your own files: pippin train FOLDER"
+    if values.get("fine_labels") and str(values.get("task_name")).lower() != "trec":
+        yield f"{said['fine_labels']} belongs to --task_name trec."
     if values.get("dataset_config_name") and not values.get("dataset_name"):
         yield f"{said['dataset_config_name']} belongs to --dataset_name, which is not given."
 

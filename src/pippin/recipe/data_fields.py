@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True)
 class DataFields:
     data: str | None = None
-    """The positional FILE or FOLDER of `pippin train`: CSV, TSV, JSON, JSONL or Parquet, or a folder with such splits.
+    """The positional FILE or FOLDER of `pippin train`: CSV, TSV (or .txt), JSON, JSONL, Parquet, or a folder of such.
     Default: the built-in questions."""
 
     task_name: str | None = None
