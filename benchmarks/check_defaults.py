@@ -3,8 +3,8 @@
     python benchmarks/check_defaults.py DATA_FOLDER MODEL_FOLDER --processes 12
 
 `automatic` names no hyper-parameter: a tenth of the rows is held out and the last model kept; two variants keep the
-best model, or hold nothing out. `classic` is learning rate 2e-5, 3 epochs, batch 32. Each is the mean test score over three
-seeds. `searched` is the best of eight settings by test score on one seed: no user could pick it, and luck helps it.
+best model, or hold nothing out. `classic` is learning rate 2e-5, 3 epochs, batch 32. Each is the mean test score over
+three seeds. `searched` is the best of eight settings by test score on one seed: no user could pick it, and luck helps.
 """
 
 from __future__ import annotations
