@@ -238,3 +238,12 @@ def test_divergence_stops_with_a_plain_message(run_cli, word_file, tiny_model):
     assert code == 2
     assert "no longer a number" in err
     assert json.loads(Path("run/run.json").read_text())["status"] == "failed"
+
+
+def test_schedule_that_cannot_be_made(run_cli, word_file, tiny_model):
+    code, _, err = run_cli(
+        "train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--max_steps", "2",
+        "--lr_scheduler_type", "warmup_stable_decay", "--lr_scheduler_kwargs", '{"no_such": 1}',
+    )  # fmt: skip
+    assert code == 2
+    assert "--lr_scheduler_type warmup_stable_decay with --lr_scheduler_kwargs" in err

@@ -87,7 +87,7 @@ def trainer_losses(model: Path, rows: list[dict]) -> list[float]:
         save_strategy="no", disable_tqdm=True, dataloader_pin_memory=False,
     )  # fmt: skip
     loaded = AutoModelForSequenceClassification.from_pretrained(model)
-    Recording(loaded, arguments, train_dataset=features, processing_class=tokenizer).train()
+    Recording(loaded, arguments, train_dataset=features).train()
     return losses
 
 

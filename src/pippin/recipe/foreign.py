@@ -34,6 +34,9 @@ NOT_NEEDED = {
     "dataloader_prefetch_factor": _IN_MEMORY,
     "dataloader_multiprocessing_context": _IN_MEMORY,
     "dataloader_in_order": _IN_MEMORY,
+    "dispatch_batches": _IN_MEMORY,
+    "split_batches": _IN_MEMORY,
+    "use_legacy_prediction_loop": "there is one way to predict",
     "preprocessing_num_workers": "the tokenizer uses every core by itself",
     "remove_unused_columns": "only the text and label columns are ever read",
     "length_column_name": "lengths are counted while tokenising",
@@ -94,6 +97,7 @@ REFUSED = {
         "",
     ),
     "liger_kernel_config": ("Liger's kernels are not used", ""),
+    "adafactor": ("it became a name of an optimiser", "Use --optim adafactor."),
     "optim_args": ("none of the optimisers offered takes extra arguments", "Use --adam_beta1 and its kin."),
     "optim_target_modules": ("layer-wise optimisers (GaLore, Apollo) are not offered", ""),
     "bf16_full_eval": ("evaluation runs in the precision of training", "Use --bf16."),
@@ -114,6 +118,8 @@ REFUSED = {
     "fsdp": (_ONE_PROCESS, ""),
     "fsdp_config": (_ONE_PROCESS, ""),
     "fsdp_min_num_params": (_ONE_PROCESS, ""),
+    "fsdp_transformer_layer_cls_to_wrap": (_ONE_PROCESS, ""),
+    "mp_parameters": (_ONE_PROCESS, ""),
     "deepspeed": (_ONE_PROCESS, ""),
     "tpu_num_cores": (_ONE_PROCESS, ""),
     "tpu_metrics_debug": (_ONE_PROCESS, ""),
@@ -125,6 +131,10 @@ REFUSED = {
 
 #: Names above that stand alone as switches, without a value after them.
 SWITCHES = {
+    "adafactor",
+    "dispatch_batches",
+    "split_batches",
+    "use_legacy_prediction_loop",
     "use_mps_device",
     "overwrite_cache",
     "group_by_length",

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from pippin.errors import PippinError
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 
@@ -38,13 +39,17 @@ def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan) 
     """transformers' schedule of that name."""
     from transformers.optimization import get_scheduler
 
-    return get_scheduler(
-        recipe.lr_scheduler_type,
-        optimiser,
-        num_warmup_steps=plan.warmup_steps.value,
-        num_training_steps=plan.steps.value,
-        scheduler_specific_kwargs=recipe.lr_scheduler_kwargs,
-    )
+    try:
+        return get_scheduler(
+            recipe.lr_scheduler_type,
+            optimiser,
+            num_warmup_steps=plan.warmup_steps.value,
+            num_training_steps=plan.steps.value,
+            scheduler_specific_kwargs=recipe.lr_scheduler_kwargs,
+        )
+    except (TypeError, ValueError) as error:
+        arguments = f" with --lr_scheduler_kwargs {recipe.lr_scheduler_kwargs}" if recipe.lr_scheduler_kwargs else ""
+        raise PippinError(f"--lr_scheduler_type {recipe.lr_scheduler_type}{arguments} is refused: {error}.") from None
 
 
 def _parameter_groups(
