@@ -64,6 +64,12 @@ def test_folder_in_use_is_refused_before_the_data_is_read(run_cli):
     assert "mine is not empty" in err
 
 
+def test_files_get_the_usual_permissions(train):
+    train("--output_dir", "run")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in Path("run").iterdir()}
+    assert modes["model.safetensors"] == modes["run.json"]
+
+
 def test_a_file_is_no_folder(train):
     Path("file").write_text("")
     code, _, err = train("--output_dir", "file")

@@ -100,7 +100,7 @@ def _show(data: Dataset, rows: EncodedSplits, plan: Plan, recipe: Recipe, termin
     ]
     kind = "numbers" if data.labels.regression else f"{len(data.labels.names)} classes"
     model = display_name(resolve_model(recipe.model_name_or_path))
-    terminal.show_plan(plan, f"{data.name}: {', '.join(sizes)} rows, {kind} · {model}")
+    terminal.show_plan(plan, f"{data.name}: {', '.join(sizes)} rows, {kind} · {model}", recipe.wants_training)
 
 
 @contextmanager

@@ -48,6 +48,13 @@ def test_plan_shows_values_and_reasons(screen):
     assert "micro-batch" in out.getvalue()
 
 
+def test_plan_without_training(screen):
+    terminal, out = screen()
+    terminal.show_plan(plan(), "judging", trains=False)
+    assert "cpu" in out.getvalue()
+    assert "learning rate" not in out.getvalue()
+
+
 def test_log_lines_when_piped(screen):
     terminal, out = screen(width=140)
     terminal.on_event("started", {"steps": 9})

@@ -36,6 +36,7 @@ _PLAN_WORDS = {
     "best_metric": "keep best by",
     "patience": "patience",
 }
+_WITHOUT_TRAINING = {"device", "precision", "max_length"}
 
 _PIPE_WIDTH = 160
 
@@ -68,14 +69,14 @@ class Terminal:
         """Something that may be wrong; never hidden."""
         self.console.print(f"[yellow]warning:[/yellow] {escape(text)}")
 
-    def show_plan(self, plan: Plan, headline: str) -> None:
-        """The plan, one choice a line with its reason."""
+    def show_plan(self, plan: Plan, headline: str, trains: bool = True) -> None:
+        """The plan, one choice a line with its reason; without training, only what concerns the rest."""
         if self.quiet:
             return
         self.console.print(f"[bold]{escape(headline)}[/bold]")
         table = Table.grid(padding=(0, 2))
         for name, choice in plan.choices().items():
-            if _goes_without_saying(name, plan):
+            if _goes_without_saying(name, plan) or not (trains or name in _WITHOUT_TRAINING):
                 continue
             table.add_row(
                 f"  {_PLAN_WORDS[name]}",

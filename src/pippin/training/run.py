@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -108,6 +108,7 @@ class RunFolder:
         if new:
             self.update(files=(*self.run.files, *new))
         for name in made:
+            os.chmod(staging / name, _usual_mode())  # safetensors makes files that only the owner may read
             os.replace(staging / name, self.path / name)
         staging.rmdir()
         return [self.path / name for name in made]
@@ -168,7 +169,14 @@ def clear(folder: RunFolder) -> None:
     shutil.rmtree(folder.path / _STAGING, ignore_errors=True)
 
 
-def _numbered(base: Path) -> Any:
+def _usual_mode() -> int:
+    """The permissions that a plain new file would get."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _numbered(base: Path) -> Iterator[Path]:
     yield base
     number = 2
     while True:
