@@ -32,6 +32,8 @@ What differs, on purpose:
   clipping acts on a gradient that is too large.)
 - Text labels in CSV files work; a test file needs no label column; metrics need no network.
 - The loss is logged in short runs too, about twenty times a run instead of every 500 steps.
+- Copies of the model are written only when asked for (`--save_strategy` or `--save_steps`), as `checkpoints/step-N`
+  rather than `checkpoint-N`, and two are kept unless `--save_total_limit` says otherwise.
 - An output folder is never mixed with an earlier run, and never touched when Pippin did not write it.
 - A NaN stops the run.
 """
@@ -43,7 +45,7 @@ def page() -> str:
     parts += [f"| `--{name}` | `--{field}` |" for name, field in sorted(ALIASES.items())]
     parts.append("\n## Accepted, not needed\n\n| flag | why |\n|---|---|")
     parts += [f"| `--{name}` | {why} |" for name, why in sorted(NOT_NEEDED.items())]
-    parts.append('\n## Refused, with the reason\n\nGiven their "off" value they are fine.\n\n| flag | why |\n|---|---|')
+    parts.append('\n## Refused, with the reason\n\nGiven their "off" value or Hugging Face's default they are fine.\n\n| flag | why |\n|---|---|')
     parts += [f"| `--{name}` | {why}. {instead} |" for name, (why, instead) in sorted(REFUSED.items())]
     parts.append(f"\nAll other flags of run_glue.py are honoured: Pippin has {len(recipe_fields())} settings.\n")
     return "\n".join(parts)

@@ -152,7 +152,7 @@ def test_classic_command_takes_hugging_faces_defaults(train, word_file, write_ro
     valid = write_rows("valid.csv", make_rows(12, seed=3))
     train("--train_file", word_file, "--validation_file", valid, "--do_train", "--do_eval")
     plan = json.loads(Path("run/run.json").read_text())["plan"]
-    assert (plan["learning_rate"]["value"], plan["epochs"]["value"], plan["batch_size"]["value"]) == (5e-5, 3.0, 8)
+    assert (plan["learning_rate"]["value"], plan["batch_size"]["value"]) == (5e-5, 8)
     assert (plan["warmup_steps"]["value"], plan["eval_steps"]["value"], plan["best_metric"]["value"]) == (0, 0, "")
     assert plan["head_learning_rate"]["value"] == 5e-5
 
@@ -197,13 +197,16 @@ def test_run_record_holds_recipe_machine_plan_and_no_secret(train, word_file):
 
 
 def test_run_record_comes_back_as_the_same_data(train, word_file):
-    from pippin.records import to_json
+    from pippin.plan.plan import Choice, Plan
+    from pippin.records import from_json, to_json
     from pippin.training.run import read_run
 
-    train(word_file)
+    train(word_file, "--pad_to_max_length")
     run = read_run(Path("run"))
     assert run is not None
     assert to_json(run) == json.loads(Path("run/run.json").read_text())
+    assert run.plan.pad_lengths == Choice((64,), "asked for by --pad_to_max_length")
+    assert run.plan == from_json(Plan, to_json(run.plan))
 
 
 @pytest.mark.parametrize(
@@ -214,6 +217,7 @@ def test_run_record_comes_back_as_the_same_data(train, word_file):
         ["--neftune_noise_alpha", "5"],
         ["--optim", "adafactor"],
         ["--lr_scheduler_type", "reduce_lr_on_plateau"],
+        ["--lr_scheduler_type", "reduce_lr_on_plateau", "--metric_for_best_model", "accuracy"],
         ["--lr_scheduler_type", "cosine_with_restarts", "--lr_scheduler_kwargs", '{"num_cycles": 2}'],
         ["--full_determinism"],
         ["--dataloader_drop_last", "--eval_on_start", "--logging_first_step"],
@@ -247,3 +251,94 @@ def test_schedule_that_cannot_be_made(run_cli, word_file, tiny_model):
     )  # fmt: skip
     assert code == 2
     assert "--lr_scheduler_type warmup_stable_decay with --lr_scheduler_kwargs" in err
+
+
+def test_best_model_is_kept_although_copies_fall_on_other_steps(train, word_file):
+    _, results = train(
+        word_file, "--num_train_epochs", "6", "--learning_rate", "2e-2", "--eval_strategy", "epoch", "--save_strategy",
+        "steps", "--save_steps", "5", "--load_best_model_at_end", "--metric_for_best_model", "loss",
+    )  # fmt: skip
+    best = min(events("run", "evaluation"), key=lambda event: event["eval_loss"])
+    assert results["eval_loss"] == pytest.approx(best["eval_loss"], rel=1e-4)
+    assert json.loads(Path("run/report.json").read_text())["best_step"] == best["step"]
+
+
+def test_the_best_copy_goes_when_no_copies_were_asked_for(train, word_file):
+    train(word_file, "--save_strategy", "no", "--load_best_model_at_end", "--num_train_epochs", "2")
+    assert not Path("run/checkpoints").exists()
+
+
+def test_copies_can_be_used_on_their_own(train, word_file, run_cli):
+    train(word_file, "--save_steps", "2")
+    code, out, err = run_cli("predict", "run/checkpoints/step-2", "--text", "the dog")
+    assert code == 0, err
+    assert Path("run/checkpoints/step-2/tokenizer.json").is_file()
+
+
+def test_training_on_from_the_folder_that_is_overwritten(train, word_file, run_cli):
+    train(word_file)
+    code, _, err = run_cli(
+        "train", word_file, "--model_name_or_path", "run", "--output_dir", "run", "--overwrite_output_dir",
+        "--max_steps", "2",
+    )  # fmt: skip
+    assert code == 0, err
+    assert Path("run/model.safetensors").is_file()
+
+
+def test_a_run_is_not_cleared_for_one_that_cannot_start(train, word_file, run_cli, tiny_model):
+    train(word_file)
+    before = Path("run/model.safetensors").read_bytes()
+    for wrong in (
+        ["--gradient_checkpointing", "--gradient_checkpointing_kwargs", '{"foo": 1}'],
+        ["--tf32"],
+        ["--lr_scheduler_type", "warmup_stable_decay", "--lr_scheduler_kwargs", '{"no_such": 1}'],
+    ):
+        code, _, err = run_cli(
+            "train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--overwrite_output_dir",
+            *wrong,
+        )  # fmt: skip
+        assert code == 2, err
+        assert Path("run/model.safetensors").read_bytes() == before
+
+
+def test_models_own_classes_decide_when_nothing_is_trained(train, word_file, write_rows, run_cli):
+    train(word_file, "--num_train_epochs", "15", "--learning_rate", "5e-3", "--per_device_train_batch_size", "16")
+    two = write_rows("two.csv", [row for row in make_rows(40, seed=8) if row["label"] != "food"])
+    arguments = ["--do_eval", "--model_name_or_path", "run"]
+    code, _, err = run_cli("train", "--validation_file", two, *arguments, "--output_dir", "judged")
+    assert code == 0, err
+    assert json.loads(Path("judged/all_results.json").read_text())["eval_accuracy"] > 0.7
+    other = write_rows("other.csv", [{**row, "label": row["label"].upper()} for row in make_rows(12)])
+    code, _, err = run_cli("train", "--validation_file", other, *arguments, "--output_dir", "no")
+    assert code == 2
+    assert "'ANIMAL'" in err
+    assert "is none of the model's classes: animal, food, tool" in err
+
+
+def test_predicting_rows_without_labels(train, word_file, write_rows, run_cli):
+    train(word_file)
+    new = write_rows("new.csv", [{"text": row["text"]} for row in make_rows(6)])
+    code, _, err = run_cli(
+        "train", "--test_file", new, "--do_predict", "--model_name_or_path", "run", "--output_dir", "said"
+    )
+    assert code == 0, err
+    assert len(read_csv("said/predictions.csv")) == 6
+
+
+def test_judging_a_model_without_a_head_is_refused(word_file, tiny_model, run_cli):
+    code, _, err = run_cli(
+        "train", "--validation_file", word_file, "--do_eval", "--model_name_or_path", tiny_model, "--output_dir", "x"
+    )
+    assert code == 2
+    assert "its answers would be random" in err
+
+
+def test_evaluation_follows_from_eval_strategy(train, word_file):
+    _, results = train(word_file, "--do_train", "--eval_strategy", "epoch", "--num_train_epochs", "1")
+    assert "eval_accuracy" in results
+
+
+def test_unread_test_rows_cannot_stop_the_job(train, word_file, write_rows):
+    broken = write_rows("test.csv", [{"text": "", "label": "animal"}])
+    _, results = train("--train_file", word_file, "--test_file", broken, "--do_train")
+    assert "train_loss" in results

@@ -38,6 +38,7 @@ def test_overwriting_removes_only_what_pippin_wrote(train):
     train("--output_dir", "run", "--save_strategy", "steps", "--save_steps", "1")
     Path("run/notes.txt").write_text("mine")
     Path("run/checkpoints/notes").mkdir()
+    Path("run/checkpoints/step-by-step").mkdir()
     Path("run/checkpoints/notes/a.txt").write_text("mine")
     Path("run/predictions.csv").write_text("mine too: this run predicted nothing")
     assert Path("run/checkpoints/step-2").exists()
@@ -45,6 +46,7 @@ def test_overwriting_removes_only_what_pippin_wrote(train):
     assert Path("run/notes.txt").read_text() == "mine"
     assert Path("run/checkpoints/notes/a.txt").read_text() == "mine"
     assert Path("run/predictions.csv").exists()
+    assert Path("run/checkpoints/step-by-step").is_dir()
     assert not Path("run/checkpoints/step-2").exists()
 
 
@@ -75,3 +77,20 @@ def test_a_file_is_no_folder(train):
     code, _, err = train("--output_dir", "file")
     assert code == 2
     assert "is a file" in err
+
+
+def test_a_place_that_cannot_be_written_is_refused_at_once(run_cli):
+    Path("file").write_text("")
+    code, _, err = run_cli("train", "no-such-file.csv", "--output_dir", "file/x")
+    assert code == 2
+    assert "file/x cannot be written" in err
+
+
+def test_trouble_with_the_disk_ends_in_one_line(train, monkeypatch):
+    def full(*arguments: object, **keywords: object) -> None:
+        raise OSError(28, "No space left on device", "run/model.safetensors")
+
+    monkeypatch.setattr("pippin.training.run.os.replace", full)
+    code, _, err = train("--output_dir", "run")
+    assert code == 2
+    assert err.strip().splitlines()[-1] == "pippin: run/model.safetensors: No space left on device."

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conftest import make_rows
+from pippin.errors import PippinError
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +37,105 @@ def test_texts(run_cli, trained):
     assert all(0.5 < float(row["score"]) <= 1 for row in rows)
 
 
-def test_standard_input(run_cli, trained, monkeypatch):
+@pytest.fixture
+def plain(trained, tmp_path) -> Path:
+    """The same model as any transformers folder: without Pippin's record."""
+    folder = tmp_path / "plain"
+    shutil.copytree(trained, folder)
+    (folder / "run.json").unlink()
+    return folder
+
+
+@pytest.fixture
+def pair_run(trained, tmp_path) -> Path:
+    """The same model, recorded as trained on the columns q and p."""
+    folder = tmp_path / "pairs"
+    shutil.copytree(trained, folder)
+    record = json.loads((folder / "run.json").read_text())
+    record["data"]["text_columns"] = ["q", "p"]
+    (folder / "run.json").write_text(json.dumps(record))
+    return folder
+
+
+@pytest.fixture
+def type_in(monkeypatch) -> Callable[[bytes], None]:
+    """Bytes as standard input."""
+    return lambda raw: monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8"))
+
+
+def labels_of(out: str) -> list[str]:
+    return [row["label"] for row in csv.DictReader(io.StringIO(out))]
+
+
+def test_standard_input_keeps_blank_lines(run_cli, trained, type_in, monkeypatch):
+    type_in(b"\xef\xbb\xbfthe soup\r\n\r\n \nthe wolf\n\n")
+    code, out, err = run_cli("predict", trained)
+    assert code == 0, err
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["text"] for row in rows] == ["the soup", "", " ", "the wolf", ""]
+    assert [row["label"] for row in rows] == ["food", "", "", "animal", ""]
+    assert [row["score"] == "" for row in rows] == [False, True, True, False, True]
+    assert "3 of 5 rows, the first in standard input, row 2" in err
     monkeypatch.setattr("sys.stdin", io.StringIO("the soup\n\nthe wolf\n"))
-    code, out, _ = run_cli("predict", trained)
+    assert labels_of(run_cli("predict", trained)[1]) == ["food", "", "animal"]
+
+
+def test_standard_input_in_another_encoding(run_cli, trained, type_in):
+    raw = "the soup\nthe caf\xe9 dog\n".encode("latin-1")
+    type_in(raw)
+    code, out, err = run_cli("predict", trained)
+    assert (code, out) == (2, "")
+    assert "standard input, line 2: byte 0xE9 is not utf-8" in err
+    type_in(raw)
+    code, out, _ = run_cli("predict", trained, "--encoding", "latin-1")
     assert code == 0
-    assert [row["label"] for row in csv.DictReader(io.StringIO(out))] == ["food", "animal"]
+    assert "the caf\xe9 dog,animal" in out
+    type_in(raw)
+    assert "no such encoding" in run_cli("predict", trained, "--encoding", "latin-x")[2]
+
+
+@pytest.mark.parametrize("raw", [b"", None])
+def test_no_standard_input(run_cli, trained, type_in, monkeypatch, raw):
+    if raw is None:
+        monkeypatch.setattr("sys.stdin", None)
+    else:
+        type_in(raw)
+    code, _, err = run_cli("predict", trained)
+    assert code == 2
+    assert "standard input is empty" in err
+
+
+def test_empty_texts_get_no_label(run_cli, trained):
+    code, out, err = run_cli("predict", trained, "--text", "", "--text", "the dog")
+    assert code == 0
+    assert labels_of(out) == ["", "animal"]
+    assert "1 of 2 rows" in err
+    code, out, _ = run_cli("predict", trained, "--text", " ")
+    assert (code, out.splitlines()[1]) == (0, " ,,")
+
+
+def test_empty_cells_get_no_label(run_cli, trained, write_rows):
+    rows = [{"id": 1, "text": None}, {"id": 2, "text": "the dog"}, {"id": 3, "text": "  "}, {"id": 4, "text": ""}]
+    code, _, err = run_cli("predict", trained, "--file", write_rows("new.jsonl", rows), "--output", "out.jsonl")
+    assert code == 0, err
+    answers = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [(row["id"], row["label"]) for row in answers] == [(1, None), (2, "animal"), (3, None), (4, None)]
+    assert [row["score"] is None for row in answers] == [True, False, True, True]
+    assert "3 of 4 rows" in err
+
+
+def test_a_pair_with_an_empty_half_gets_no_label(run_cli, pair_run, write_rows):
+    rows = [{"q": "the dog", "p": ""}, {"q": "the dog", "p": "the cow"}]
+    code, out, _ = run_cli("predict", pair_run, "--file", write_rows("new.csv", rows))
+    assert code == 0
+    assert [label == "" for label in labels_of(out)] == [True, False]
+
+
+def test_cells_that_are_no_text_are_named(run_cli, trained):
+    Path("new.jsonl").write_text('{"text": "the dog"}\n{"text": ["the", "dog"]}\n')
+    code, out, err = run_cli("predict", trained, "--file", "new.jsonl")
+    assert (code, out) == (2, "")
+    assert "row 2 (line 2): column 'text' is ['the', 'dog'], not a text" in err
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
@@ -55,6 +153,19 @@ def test_file_keeps_its_columns_and_order(run_cli, trained, write_rows, suffix):
     assert right >= 36
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_columns_of_the_input_are_never_overwritten(run_cli, trained, write_rows, suffix):
+    row = {"text": "the dog", "label": "mine", "predicted_label": "too", "score": "old"}
+    code, _, err = run_cli("predict", trained, "--file", write_rows("new.csv", [row]), "--output", f"out.{suffix}")
+    assert code == 0, err
+    if suffix == "csv":
+        header, cells = csv.reader(Path("out.csv").read_text().splitlines())
+    else:
+        header, cells = zip(*json.loads(Path("out.jsonl").read_text()).items(), strict=True)
+    assert list(header) == [*row, "predicted_label_2", "predicted_score"]
+    assert list(cells[:5]) == [*row.values(), "animal"]
+
+
 def test_from_python(trained):
     import pippin
 
@@ -62,19 +173,50 @@ def test_from_python(trained):
     answers = classifier.predict(["a cow", "green cheese near"])
     assert [answer.label for answer in answers] == ["animal", "food"]
     assert classifier.predict([]) == []
-    with pytest.raises(pippin.PippinError, match="list of texts"):
-        classifier.predict("a cow")
+    with pytest.raises(pippin.PippinError, match="trained on 1 text a row"):
+        classifier.predict(["a cow"], ["a dog"])
 
 
-def test_a_plain_transformers_folder_works(run_cli, trained, tmp_path):
-    import shutil
-
-    plain = tmp_path / "plain"
-    shutil.copytree(trained, plain)
-    (plain / "run.json").unlink()
+def test_a_plain_transformers_folder_works(run_cli, plain):
     code, out, _ = run_cli("predict", plain, "--text", "the duck")
     assert code == 0
     assert "animal" in out
+
+
+def test_a_plain_folder_does_not_guess_the_text(run_cli, plain, write_rows):
+    path = write_rows("new.csv", [{"id": "hammer", "comment": "the dog", "stars": 3}])
+    code, out, err = run_cli("predict", plain, "--file", path)
+    assert (code, out) == (2, "")
+    assert "which column is the text? It has id, comment, stars" in err
+    code, out, _ = run_cli("predict", plain, "--file", path, "--text_column", "comment")
+    assert (code, labels_of(out)) == (0, ["animal"])
+
+
+@pytest.mark.parametrize("name", ["text", "sentence", None])
+def test_a_plain_folder_takes_what_is_plain(run_cli, plain, write_rows, name):
+    row = {"id": "hammer", name: "the dog"} if name else {"anything": "the dog"}
+    code, out, err = run_cli("predict", plain, "--file", write_rows("new.csv", [row]))
+    assert (code, labels_of(out)) == (0, ["animal"])
+    assert f"text from {name or 'anything'}" in err
+
+
+def test_two_candidates_in_a_plain_folder(run_cli, plain, write_rows):
+    path = write_rows("new.csv", [{"text": "the dog", "sentence": "a saw"}])
+    assert "which column is the text?" in run_cli("predict", plain, "--file", path)[2]
+
+
+def test_as_many_columns_as_in_training(run_cli, trained, pair_run, write_rows):
+    path = write_rows("new.csv", [{"q": "the dog", "p": "a saw", "stars": 1}])
+    for run, asked, message in [
+        (pair_run, "q", "was trained on 2 texts a row (q, p), but 1 came: name 2 with --text_column"),
+        (trained, "q,stars", "was trained on 1 text a row (text), but 2 came: name 1 with --text_column"),
+        (pair_run, "q,q", "two different ones"),
+    ]:
+        code, out, err = run_cli("predict", run, "--file", path, "--text_column", asked)
+        assert (code, out) == (2, "")
+        assert message in err
+    assert run_cli("predict", pair_run, "--file", path, "--text_column", "p,q")[0] == 0
+    assert "give --text and --text2" in run_cli("predict", pair_run, "--text", "x")[2]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +230,12 @@ def test_a_plain_transformers_folder_works(run_cli, trained, tmp_path):
         (["RUN", "--text", "x", "--output", "out.xlsx"], "must end in .csv or .jsonl"),
         (["RUN", "--text", "x", "--device", "gpu"], "there is no such device"),
         (["RUN", "--text", "x", "--text2", "y"], "was trained on 1 text"),
+        (["RUN", "--text", "x", "--text_column", "foo"], "--text_column goes with --file"),
+        (["RUN", "--text_column", "foo"], "--text_column goes with --file"),
+        (["RUN", "-text", "x"], "-text: flags start with two dashes. Did you mean --text?"),
+        (["-o", "x.csv", "RUN", "--text", "x"], "pippin: -o: flags start with two dashes."),
+        (["RUN", "--text", "x\ud800"], "holds half of a character"),
+        (["runs/none", "--text", "x"], "there is no such folder"),
     ],
 )
 def test_mistakes(run_cli, trained, arguments, message):
@@ -106,8 +254,70 @@ def test_missing_text_column_names_those_that_are_there(run_cli, trained, write_
     assert "animal" in out
 
 
+def refuse_to_load(*_: object) -> None:
+    raise AssertionError("the model was loaded")
+
+
+def test_output_is_opened_before_the_work(run_cli, trained, monkeypatch):
+    Path("out.csv.partial").mkdir()
+    Path("folder.csv").mkdir()
+    monkeypatch.setattr("pippin.predictor.Predictor.load", refuse_to_load)
+    for name, message in [("out.csv", "--output out.csv cannot be written"), ("folder.csv", "is a folder")]:
+        code, _, err = run_cli("predict", trained, "--text", "x", "--output", name)
+        assert code == 2
+        assert message in err
+
+
+def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
+    before = b"as it was"
+    Path("out.csv").write_bytes(before)
+
+    def full(*_: object) -> None:
+        assert Path("out.csv.partial").exists()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def broken(*_: object) -> None:
+        assert Path("out.csv.partial").exists()
+        raise PippinError("broken")
+
+    for place, failure, message in [
+        ("pippin.training.predictions.write_labelled", full, "--output out.csv cannot be written: No space left"),
+        ("pippin.predictor.Predictor.predict", broken, "pippin: broken"),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(place, failure)
+            code, _, err = run_cli("predict", trained, "--text", "x", "--output", "out.csv")
+        assert code == 2
+        assert message in err
+        assert not Path("out.csv.partial").exists()
+        assert Path("out.csv").read_bytes() == before
+
+
+def test_the_hub_is_asked_aloud(run_cli, monkeypatch):
+    code, _, err = run_cli("predict", "no/such", "--text", "x")
+    assert code == 2
+    first, second = err.splitlines()
+    assert first == "no/such is no folder here; asking the Hub"
+    assert "no/such cannot be loaded" in second
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: "config.json")
+    assert "asking the Hub" not in run_cli("predict", "no/such", "--text", "x")[2]
+
+
+def test_a_file_is_no_run(run_cli):
+    Path("model.safetensors").write_bytes(b"")
+    code, _, err = run_cli("predict", "model.safetensors", "--text", "x")
+    assert code == 2
+    assert "is a file" in err
+
+
 def test_unfinished_run(run_cli, tmp_path):
     (tmp_path / "run").mkdir()
     code, _, err = run_cli("predict", tmp_path / "run", "--text", "x")
     assert code == 2
     assert "no config.json" in err
+
+
+def test_a_model_that_was_never_trained_is_refused(run_cli, tiny_model):
+    code, out, err = run_cli("predict", tiny_model, "--text", "x")
+    assert (code, out) == (2, "")
+    assert "its answers would be random" in err

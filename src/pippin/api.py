@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pippin.errors import PippinError
 from pippin.machine.backends import check_device_name, prepare_environment
 from pippin.recipe.reading import recipe_from
 from pippin.report.report import Report
+
+if TYPE_CHECKING:
+    from pippin.predictor import Predictor
 
 
 def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **settings: Any) -> Report:
@@ -19,27 +25,40 @@ def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **set
     if data is not None:
         settings["data"] = str(data)
     reading = recipe_from(settings)
-    if reading.recipe.device:
-        check_device_name(reading.recipe.device)
-    prepare_environment()
-    from pippin.job import run_job
-    from pippin.report.terminal import Terminal
+    with _python_words():
+        if reading.recipe.device:
+            check_device_name(reading.recipe.device)
+        prepare_environment()
+        from pippin.job import run_job
+        from pippin.report.terminal import Terminal
 
-    terminal = Terminal(quiet=True) if quiet else Terminal.for_recipe(reading.recipe)
-    for note in reading.notes:
-        terminal.note(note)
-    return run_job(reading.recipe, terminal)
+        terminal = Terminal(quiet=True) if quiet else Terminal.for_recipe(reading.recipe)
+        for note in reading.notes:
+            terminal.note(note)
+        return run_job(reading.recipe, terminal)
 
 
-def load(folder: str | PathLike[str], device: str | None = None) -> Any:
+def load(folder: str | PathLike[str], device: str | None = None) -> Predictor:
     """A trained model, ready to predict: a Pippin run or any transformers classifier's folder.
 
     >>> load("runs/reviews").predict(["What a lovely film"])   # doctest: +SKIP
-    [Prediction(label='positive', score=0.98)]
+    [Prediction(label='positive', score=0.98, value=None)]
     """
-    if device:
-        check_device_name(device)
-    prepare_environment()
-    from pippin.predictor import Predictor
+    with _python_words():
+        if device:
+            check_device_name(device)
+        prepare_environment()
+        from pippin.predictor import Predictor
 
-    return Predictor.load(str(folder), device)
+        return Predictor.load(str(folder), device)
+
+
+@contextmanager
+def _python_words() -> Iterator[None]:
+    """Errors about the device name the argument, not the flag."""
+    try:
+        yield
+    except PippinError as error:
+        if not str(error).startswith("--device "):
+            raise
+        raise PippinError(str(error).replace("--device ", "device=")) from None

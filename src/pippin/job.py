@@ -9,6 +9,7 @@ from typing import Any
 from pippin.data.dataset import Dataset, prepare
 from pippin.data.encoding import encode
 from pippin.data.sources import find_source
+from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
 from pippin.machine.probe import probe
 from pippin.models.loading import (
@@ -17,7 +18,9 @@ from pippin.models.loading import (
     load_tokenizer,
     longest_input,
     match_classes,
+    require_trained,
     resolve_model,
+    set_log_level,
 )
 from pippin.plan.device import choose_device
 from pippin.plan.make import Rows, make_plan
@@ -29,44 +32,61 @@ from pippin.report.report import Report
 from pippin.report.results import evaluation_results, make_report, train_results
 from pippin.report.terminal import Terminal
 from pippin.training.events import Events
+from pippin.training.inference import Evaluation
 from pippin.training.run import DataCard, Run, RunFolder, clear, now, open_folder
+from pippin.training.seeding import deterministic_kernels
 from pippin.training.session import EncodedSplits, Session
+
+#: Share of unknown tokens from which something is likely wrong.
+_MANY_UNKNOWN = 0.2
 
 
 def run_job(recipe: Recipe, terminal: Terminal) -> Report:
     """Train, evaluate and predict as the recipe asks; returns the Report of the run's folder."""
     if recipe.output_dir:
         open_folder(recipe, "")  # refuses a folder in use before anything is read
-    data = prepare(find_source(recipe), recipe)
+    set_log_level(recipe.log_level)
+    known = None if recipe.wants_training else require_trained(recipe)
+    data = prepare(find_source(recipe), recipe, known)
     folder = open_folder(recipe, data.name)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
     machine = probe()
-    choose_device(recipe, machine)  # refuses a device that is not there before the model is loaded
-    data = data.with_classes(match_classes(data.labels, recipe))
-    config, tokenizer = load_config(recipe, data.labels), load_tokenizer(recipe)
+    backend = get_backend(choose_device(recipe, machine).value)
+    labels, warning = match_classes(data.labels, recipe)
+    data = data.with_classes(labels)
+    config, tokenizer = load_config(recipe, labels), load_tokenizer(recipe)
     rows, plan = _encode_and_plan(recipe, machine, data, config, tokenizer)
-    _show(data, rows, plan, recipe, terminal)
+    _show(data, rows, plan, recipe, warning, terminal)
 
-    with _recorded(folder, recipe, machine, plan, data, terminal) as events:
-        session = Session(recipe, plan, data, rows, config, tokenizer, folder, events)
-        results: dict[str, float] = {}
-        outcome = session.train() if recipe.wants_training else None
-        if outcome and rows.train:
-            results |= train_results(outcome, len(rows.train), session.model)
-            session.save_model()
-            folder.write_json("train_results.json", results)
-        evaluations = session.evaluate_all() if recipe.wants_evaluation else {}
-        if evaluations:
-            results |= evaluation_results(evaluations, "eval")
-            epoch = {"epoch": results["epoch"]} if outcome else {}
-            folder.write_json("eval_results.json", epoch | evaluation_results(evaluations, "eval"))
-        tests = _predict(session, terminal) if recipe.wants_prediction else {}
-        if tests:
-            results |= evaluation_results(tests, "test")
-            folder.write_json("predict_results.json", evaluation_results(tests, "test"))
-        report = make_report(str(folder.path), results, data, outcome, evaluations, tests)
-        _publish(folder, report, events)
+    with deterministic_kernels(recipe.full_determinism, backend):
+        session = Session(recipe, plan, data, rows, config, tokenizer)
+        # From here on the folder is ours: whatever could be refused has been.
+        with _recorded(folder, recipe, machine, plan, data, terminal) as events:
+            report = _carry_out(session, folder, events, terminal)
     terminal.show_report(report)
+    return report
+
+
+def _carry_out(session: Session, folder: RunFolder, events: Events, terminal: Terminal) -> Report:
+    """Train, evaluate, predict; each result is written as soon as it is there."""
+    recipe, rows = session.recipe, session.rows
+    results: dict[str, float] = {}
+    outcome = session.train(folder, events) if rows.train else None
+    if outcome and rows.train:
+        results |= train_results(outcome, len(rows.train), session.model)
+        session.save_model(folder)
+        folder.write_json("train_results.json", results)
+    evaluations = session.evaluate_all() if recipe.wants_evaluation else {}
+    if evaluations:
+        results |= evaluation_results(evaluations, "eval")
+        epoch = {"epoch": results["epoch"]} if outcome else {}
+        folder.write_json("eval_results.json", epoch | evaluation_results(evaluations, "eval"))
+    tests = _predict(session, folder, terminal) if recipe.wants_prediction else {}
+    if tests:
+        results |= evaluation_results(tests, "test")
+        folder.write_json("predict_results.json", evaluation_results(tests, "test"))
+    report = make_report(str(folder.path), results, session.data, outcome, evaluations, tests)
+    _publish(folder, report, events)
     return report
 
 
@@ -90,7 +110,14 @@ def _encode_and_plan(
     return rows, make_plan(recipe, machine, data.task, config, limit, facts)
 
 
-def _show(data: Dataset, rows: EncodedSplits, plan: Plan, recipe: Recipe, terminal: Terminal) -> None:
+def _show(
+    data: Dataset, rows: EncodedSplits, plan: Plan, recipe: Recipe, warning: str | None, terminal: Terminal
+) -> None:
+    if warning:
+        terminal.warn(warning)
+    unknown = max((split.unknown for split in rows.all()), default=0.0)
+    if unknown > _MANY_UNKNOWN:
+        terminal.warn(f"{unknown:.0%} of the tokens are unknown to the tokenizer: is the model for another language?")
     cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
     if cut:
         terminal.note(f"{cut} of {total} texts are longer than {plan.max_length.value} tokens and were cut.")
@@ -115,8 +142,12 @@ def _recorded(
     try:
         yield events
     except BaseException as error:
-        events.emit("failed", error=type(error).__name__)
-        folder.update(status="failed")
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        events.emit(status, error=type(error).__name__)
+        folder.update(status=status)
+        terminal.stop_training()
+        if status == "interrupted":
+            terminal.warn(f"{folder.path} holds what was written until the interruption, and no finished model.")
         raise
     finally:
         terminal.stop_training()
@@ -137,12 +168,12 @@ def _data_card(data: Dataset) -> DataCard:
     )
 
 
-def _predict(session: Session, terminal: Terminal) -> dict[str, Any]:
+def _predict(session: Session, folder: RunFolder, terminal: Terminal) -> dict[str, Evaluation]:
     """Predict every test split; returns the scores of those that have labels."""
     scores = {}
     for split, encoded in session.rows.test.items():
         with terminal.rows_bar(len(encoded), f"predicting {split}") as advance:
-            scores[split] = session.predict(split, advance)
+            scores[split] = session.predict(split, folder, advance)
     return {split: score for split, score in scores.items() if score is not None}
 
 

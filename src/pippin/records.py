@@ -23,9 +23,17 @@ def to_json(value: Any) -> Any:
 
 def from_json(kind: type[T], data: dict[str, Any]) -> T:
     """The dataclass that ``to_json`` wrote. Keys that this version doesn't know are left out."""
-    hints = typing.get_type_hints(kind)
-    known = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: _restore(hints[name], item) for name, item in data.items() if name in known})
+    plain = typing.get_origin(kind) or kind
+    hints = typing.get_type_hints(plain)
+    stands_for = dict(zip(getattr(plain, "__parameters__", ()), typing.get_args(kind), strict=False))
+    known = {f.name for f in dataclasses.fields(plain)}  # type: ignore[arg-type]
+    return plain(
+        **{
+            name: _restore(stands_for.get(hints[name], hints[name]), item)
+            for name, item in data.items()
+            if name in known
+        }
+    )
 
 
 def _restore(hint: Any, item: Any) -> Any:
@@ -39,7 +47,4 @@ def _restore(hint: Any, item: Any) -> Any:
         return tuple(_restore(arguments[0], each) for each in item)
     if origin is dict:
         return {key: _restore(arguments[1], each) for key, each in item.items()}
-    plain = origin or hint
-    if dataclasses.is_dataclass(plain):
-        return from_json(plain, item)  # type: ignore[arg-type]
-    return item
+    return from_json(hint, item) if dataclasses.is_dataclass(origin or hint) else item

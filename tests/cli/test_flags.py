@@ -34,10 +34,21 @@ def test_snake_and_kebab_and_equals_are_the_same():
 
 @pytest.mark.parametrize(
     ("words", "value"),
-    [("--bf16", True), ("--bf16 true", True), ("--bf16 False", False), ("--no_bf16", False), ("--bf16=0", False)],
+    [
+        ("--bf16", True),
+        ("--bf16 true", True),
+        ("--bf16 t", True),
+        ("--bf16 False", False),
+        ("--bf16=0", False),
+        ("--no_bf16", False),
+        ("--no-bf16 true", False),
+        ("--no_bf16=true", False),
+    ],
 )
 def test_switches(words, value):
-    assert read_command(words.split()).recipe.bf16 is value
+    recipe = read_command(words.split()).recipe
+    assert recipe.bf16 is value
+    assert recipe.data is None
 
 
 def test_switch_does_not_swallow_the_file():
@@ -45,6 +56,47 @@ def test_switch_does_not_swallow_the_file():
     assert recipe.data == "reviews.csv"
     recipe = read_command(["--use_mps_device", "reviews.csv"]).recipe
     assert recipe.data == "reviews.csv"
+    recipe = read_command(["--dataloader_in_order", "reviews.csv"]).recipe
+    assert recipe.data == "reviews.csv"
+    recipe = read_command(["--include_num_input_tokens_seen", "all", "reviews.csv"]).recipe
+    assert recipe.data == "reviews.csv"
+
+
+@pytest.mark.parametrize(
+    "flag", ["--no_dataloader_pin_memory", "--no_remove_unused_columns", "--no-skip-memory-metrics"]
+)
+def test_switches_that_hugging_face_turns_off(flag):
+    assert read_command([flag, "reviews.csv"]).recipe.data == "reviews.csv"
+
+
+def test_double_no_is_a_mistake():
+    with pytest.raises(Mistakes, match="--no_bf16: 'false' is a double no. Use --bf16 to turn it on"):
+        read_command(["--no_bf16=false"])
+
+
+@pytest.mark.parametrize("words", [["--use_auth_token"], ["--use_auth_token", "True"], ["--use-auth-token=true"]])
+def test_use_auth_token_as_a_switch(words):
+    reading = read_command([*words, "--seed", "1"])
+    assert reading.recipe.token is None
+    assert "the stored login is used by itself" in reading.notes[0]
+
+
+def test_use_auth_token_with_a_token_or_before_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert read_command(["--use_auth_token", "hf_abc"]).recipe.token == "hf_abc"
+    assert read_command(["--use_auth_token", "reviews.csv"]).recipe.data == "reviews.csv"
+    (tmp_path / "reviews").mkdir()
+    recipe = read_command(["--use_auth_token", "reviews"]).recipe
+    assert (recipe.token, recipe.data) == (None, "reviews")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--task_name", ""], ["--train_file="], ["--model_name_or_path", ""], ["--output_dir="], ["--config="], [""]],
+)
+def test_empty_words_are_mistakes(words):
+    with pytest.raises(Mistakes, match="needs a value"):
+        read_command(words)
 
 
 def test_older_names_still_work():
@@ -69,8 +121,51 @@ def test_all_mistakes_in_one_go():
     assert "--seed needs a value" in message
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("--device gpu", "--device gpu: there is no such device"), ("--task_name mrcp", "Did you mean mrpc?")],
+)
+def test_devices_and_tasks_are_judged_with_the_rest(words, message):
+    with pytest.raises(Mistakes) as caught:
+        read_command([*words.split(), "--lerning_rate", "2"])
+    assert "2 things" in str(caught.value)
+    assert message in str(caught.value)
+    assert "Did you mean --learning_rate?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("-learning_rate=1e-5", "-learning_rate: flags start with two dashes. Did you mean --learning_rate?"),
+        ("-lerning-rate 1e-5", "-lerning-rate: flags start with two dashes. Did you mean --learning_rate?"),
+        ("-no_bf16", "-no_bf16: flags start with two dashes. Did you mean --no_bf16?"),
+        ("-x", "-x: flags start with two dashes."),
+    ],
+)
+def test_one_dash(words, meant):
+    with pytest.raises(Mistakes) as caught:
+        read_command(["reviews.csv", *words.split()])
+    assert str(caught.value) == meant
+
+
+def test_one_dash_is_no_value():
+    with pytest.raises(Mistakes) as caught:
+        read_command(["--output_dir", "-seed", "1"])
+    assert caught.value.mistakes == (
+        "--output_dir needs a value after it.",
+        "-seed: flags start with two dashes. Did you mean --seed?",
+    )
+
+
+def test_negative_numbers_are_values():
+    assert read_command(["--max_steps", "-1"]).recipe.max_steps == -1
+    with pytest.raises(Mistakes, match="--weight_decay: -0.5 must be at least 0"):
+        read_command(["--weight_decay", "-.5"])
+
+
 def test_refused_flags_at_their_default_are_fine():
-    assert read_command("--push_to_hub False --report_to none --deepspeed= --fsdp=".split()).recipe
+    words = "--push_to_hub False --report_to none --deepspeed= --fsdp= --past_index -1 --hub_strategy every_save"
+    assert read_command(words.split()).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -107,12 +202,44 @@ def test_file_mistakes_name_the_file_and_the_nearest_key(tmp_path):
     assert "missing.yaml: there is no such file" in message
 
 
+@pytest.mark.parametrize("text", ["", "# seed: 1\n"])
+def test_empty_file(tmp_path, text):
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(Mistakes, match="s.yaml: the file is empty"):
+        read_command(["--config", str(tmp_path / "s.yaml")])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed: 1\nbf16: true\nseed: 2\nsead: 3\n", "seed stands there twice (lines 1 and 3); keep one."),
+        ('{"seed": 1, "seed": 2, "sead": 3}', "seed stands there twice (line 1); keep one."),
+        ("lr_scheduler_kwargs:\n  a: 1\n  a: 2\nsead: 3", "a stands there twice (lines 2 and 3); keep one."),
+        ("max-steps: 1\nmax_steps: 2\nsead: 3", "max-steps and max_steps are the same setting; keep one."),
+    ],
+)
+def test_keys_given_twice_are_mistakes(tmp_path, text, message):
+    file = tmp_path / "s.yaml"
+    file.write_text(text)
+    with pytest.raises(Mistakes) as caught:
+        read_command(["--config", str(file)])
+    assert len(caught.value.mistakes) == 2, "the rest of the file is judged too"
+    assert caught.value.mistakes[0] == f"--config {file}: {message}"
+
+
+def test_no_names_in_a_file(tmp_path):
+    (tmp_path / "s.yaml").write_text("no_use_fast_tokenizer: true\nno-remove-unused-columns: yes\n")
+    assert read_command(["--config", str(tmp_path / "s.yaml")]).recipe.use_fast_tokenizer is False
+
+
 def test_two_files_and_settings_given_as_data(tmp_path):
     with pytest.raises(Mistakes, match="one FILE or FOLDER at a time"):
         read_command(["a.csv", "b.csv"])
     (tmp_path / "s.yaml").write_text("seed: 1")
     with pytest.raises(Mistakes, match="--config"):
         read_command([str(tmp_path / "s.yaml")])
+    with pytest.raises(Mistakes, match="2 things"):
+        read_command([str(tmp_path / "s.yaml"), "--task_name", "mrpc", "--sead", "1"])
 
 
 @pytest.mark.parametrize("name", sorted(recipe_fields()))
@@ -132,3 +259,7 @@ def test_contradictions_are_named_as_typed():
 def test_paths_with_spaces_and_dashes(tmp_path):
     recipe = read_command([str(Path("my data/new file.csv")), "--output_dir", "my runs/one"]).recipe
     assert (recipe.data, recipe.output_dir) == ("my data/new file.csv", "my runs/one")
+
+
+def test_help_does_not_promise_every_schedule():
+    assert "that the installed transformers has" in recipe_fields()["lr_scheduler_type"].help

@@ -35,8 +35,9 @@ def test_help_loads_nothing_heavy(arguments):
 
 
 def test_wrong_flags_are_told_before_anything_is_loaded():
-    names, output = loaded_by(["train", "--lerning_rate", "1"])
+    names, output = loaded_by(["train", "--lerning_rate", "1", "--device", "gpu", "--task_name", "mrcp"])
     assert names == set()
+    assert "3 things" in output
     assert "Did you mean --learning_rate?" in output
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -115,7 +116,7 @@ def encoded() -> Encoded:
 
 
 def test_collate_pads_to_the_smallest_planned_length(encoded):
-    batch = collate(encoded, np.array([2, 0]), (3, 8), pad_token=99)
+    batch = collate(replace(encoded, pad_token=99), np.array([2, 0]), (3, 8))
     assert batch.inputs["input_ids"].tolist() == [[31, 99, 99], [11, 12, 99]]
     assert batch.inputs["attention_mask"].tolist() == [[1, 0, 0], [1, 1, 0]]
     assert batch.inputs["token_type_ids"].tolist() == [[0, 0, 0], [0, 1, 0]]
@@ -126,11 +127,11 @@ def test_collate_pads_to_the_smallest_planned_length(encoded):
 
 
 def test_collate_pads_nothing_where_a_planned_length_fits(encoded):
-    assert collate(encoded, np.array([0]), (2, 4), pad_token=0).inputs["input_ids"].tolist() == [[11, 12]]
+    assert collate(encoded, np.array([0]), (2, 4)).inputs["input_ids"].tolist() == [[11, 12]]
 
 
 def test_collate_takes_the_longest_where_no_planned_length_holds_it(encoded):
-    batch = collate(encoded, np.array([0, 1]), (2, 3), pad_token=0)
+    batch = collate(encoded, np.array([0, 1]), (2, 3))
     assert batch.inputs["input_ids"].tolist() == [[11, 12, 0, 0], [21, 22, 23, 24]]
     assert batch.inputs["attention_mask"].tolist() == [[1, 1, 0, 0], [1, 1, 1, 1]]
     assert batch.inputs["token_type_ids"].tolist() == [[0, 1, 0, 0], [0, 0, 1, 1]]
@@ -138,6 +139,13 @@ def test_collate_takes_the_longest_where_no_planned_length_holds_it(encoded):
 
 def test_collate_without_segments_and_labels(encoded):
     bare = Encoded(encoded.tokens, None, encoded.offsets, None, 0)
-    batch = collate(bare, np.array([0]), (), pad_token=0)
+    batch = collate(bare, np.array([0]), ())
     assert set(batch.inputs) == {"input_ids", "attention_mask"}
     assert batch.labels is None
+
+
+def test_collate_pads_on_the_left_where_the_model_wants_it(encoded):
+    batch = collate(replace(encoded, pad_left=True, pad_token=99), np.array([0, 1]))
+    assert batch.inputs["input_ids"].tolist() == [[99, 99, 11, 12], [21, 22, 23, 24]]
+    assert batch.inputs["attention_mask"].tolist() == [[0, 0, 1, 1], [1, 1, 1, 1]]
+    assert batch.inputs["token_type_ids"].tolist() == [[0, 0, 0, 1], [0, 0, 1, 1]]

@@ -19,6 +19,7 @@ from pippin.models.loading import (
     load_tokenizer,
     longest_input,
     match_classes,
+    require_trained,
     resolve_model,
 )
 from pippin.recipe import Recipe
@@ -104,8 +105,19 @@ def test_name_that_cannot_be_had_offline():
         load_config(recipe("someone/nothing"), THREE)
 
 
+def test_built_in_model_that_is_not_installed(monkeypatch):
+    monkeypatch.setattr("pippin.models.loading.find_spec", lambda name: None)
+    with pytest.raises(PippinError, match=r"pip install 'pippin\[demo\]'"):
+        load_config(Recipe(), THREE)
+
+
 def test_known_classes_keep_the_models_order(classifier):
-    assert match_classes(THREE, recipe(classifier)).names == ("tool", "animal", "food")
+    labels, warning = match_classes(THREE, recipe(classifier))
+    assert labels.names == ("tool", "animal", "food")
+    assert warning is None
+    labels, warning = match_classes(Labels(("x", "y", "z")), recipe(classifier))
+    assert labels.names == ("x", "y", "z")
+    assert "was trained for other classes (tool, animal, food)" in warning
 
 
 def test_other_number_of_classes_needs_a_new_head(classifier):
@@ -113,7 +125,7 @@ def test_other_number_of_classes_needs_a_new_head(classifier):
     with pytest.raises(PippinError, match="3 classes and the data has 2.*--ignore_mismatched_sizes"):
         match_classes(two, recipe(classifier))
     replaced = recipe(classifier, ignore_mismatched_sizes=True)
-    assert match_classes(two, replaced) == two
+    assert match_classes(two, replaced) == (two, None)
     assert load_model(replaced, load_config(replaced, two)).classifier.out_features == 2
 
 
@@ -122,6 +134,7 @@ def test_longest_input(tiny_model):
     assert longest_input(tokenizer, config) == 64
     tokenizer.model_max_length = int(1e30)
     assert longest_input(tokenizer, SimpleNamespace(max_position_embeddings=514, model_type="roberta")) == 512
+    assert longest_input(tokenizer, SimpleNamespace(max_position_embeddings=-1, model_type="xlnet")) is None
     assert longest_input(tokenizer, SimpleNamespace(max_position_embeddings=None, model_type="t5")) is None
 
 
@@ -134,3 +147,28 @@ def test_default_model(monkeypatch):
     monkeypatch.setattr("pippin.models.loading.find_spec", util.find_spec)
     assert Path(resolve_model(None), "model.safetensors").is_file(), "the demo extra is installed for the tests"
     assert display_name(resolve_model(None)) == f"{BUILTIN_HUB_NAME} (built in)"
+
+
+def test_folder_without_a_tokenizer_is_refused(copy):
+    for path in copy.glob("tokenizer*"):
+        path.unlink()
+    with pytest.raises(PippinError, match="holds no tokenizer.*--tokenizer_name"):
+        load_tokenizer(recipe(copy))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_damaged_files_give_one_plain_message(copy, name):
+    (copy / name).write_text('{"vocab_size": []')
+
+    def load_all() -> None:
+        load_model(recipe(copy), load_config(recipe(copy), THREE))
+        load_tokenizer(recipe(copy))
+
+    with pytest.raises(PippinError, match="cannot be loaded"):
+        load_all()
+
+
+def test_a_model_without_a_head_cannot_be_used_as_it_is(tiny_model, classifier):
+    with pytest.raises(PippinError, match="its answers would be random"):
+        require_trained(recipe(tiny_model))
+    assert require_trained(recipe(classifier)).names == ("tool", "animal", "food")

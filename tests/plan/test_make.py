@@ -81,7 +81,7 @@ def test_classic_commands_get_hugging_faces_defaults():
     made = plan({"do_train": True, "do_eval": True})
     values = [made.learning_rate, made.head_learning_rate, made.epochs, made.batch_size, made.warmup_steps]
     assert [choice.value for choice in values] == [5e-5, 5e-5, 3.0, 8, 0]
-    assert (made.eval_steps.value, made.best_metric.value, made.save_steps.value) == (0, "", 0)
+    assert (made.eval_steps.value, made.best_metric.value) == (0, "")
 
 
 def test_own_choices_evaluate_every_epoch_and_keep_the_last():
@@ -95,7 +95,7 @@ def test_own_choices_evaluate_every_epoch_and_keep_the_last():
 )
 def test_the_best_is_judged_by_the_tasks_own_metric(name, metric):
     made = plan({"load_best_model_at_end": True}, task=TASKS[name])
-    assert (made.best_metric.value, made.save_steps.value) == (metric, -1)
+    assert made.best_metric.value == metric
     classic = plan({"do_train": True, "eval_strategy": "epoch", "load_best_model_at_end": True}, task=TASKS[name])
     assert classic.best_metric.value == "loss", "Hugging Face's default"
 
@@ -116,3 +116,43 @@ def test_contradictory_wishes_are_refused():
 def test_every_choice_has_a_reason():
     for settings in ({}, {"do_train": True}, {"learning_rate": 1e-3, "num_train_epochs": 1, "bf16": True}):
         assert all(choice.reason for choice in plan(settings).choices().values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        ({}, 0),
+        ({"save_steps": 30}, 30),
+        ({"save_steps": 0.5}, 50),
+        ({"save_strategy": "steps"}, 500),
+        ({"save_strategy": "no", "save_steps": 30}, 0),
+        ({"save_strategy": "best", "load_best_model_at_end": True}, 0),
+    ],
+)
+def test_copies(settings, steps):
+    assert plan({"max_steps": 100, **settings}).save_steps.value == steps
+
+
+def test_warm_up_that_does_not_happen_is_not_promised():
+    assert plan({"lr_scheduler_type": "constant", "warmup_steps": 10}).warmup_steps.value == 0
+    assert plan({"max_steps": 100, "warmup_ratio": 0, "warmup_steps": 5}).warmup_steps.value == 5
+
+
+def test_last_rows_that_fill_no_micro_batch_are_dropped():
+    settings = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "num_train_epochs": 1}
+    lengths = np.full(1003, 9)
+    assert plan(settings, lengths=lengths).steps.value == 32
+    assert plan({**settings, "dataloader_drop_last": True}, lengths=np.full(999, 9)).steps.value == 31  # 124 of 8 rows
+
+
+def test_epochs_follow_from_max_steps():
+    assert plan({"max_steps": 126, "per_device_train_batch_size": 16}).epochs.value == 2.0
+
+
+def test_settings_without_sense_here():
+    with pytest.raises(PippinError, match="--label_smoothing_factor is for classes"):
+        plan({"label_smoothing_factor": 0.1}, task=TASKS["stsb"])
+    with pytest.raises(PippinError, match="--eval_on_start: there are no validation rows"):
+        plan({"eval_on_start": True}, has_validation=False)
+    with pytest.raises(PippinError, match="reduce_lr_on_plateau needs evaluations"):
+        plan({"lr_scheduler_type": "reduce_lr_on_plateau", "do_train": True})

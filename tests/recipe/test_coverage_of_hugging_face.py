@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pippin.recipe.fields import recipe_fields
-from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED, SWITCHES
+from pippin.recipe.foreign import ALIASES, DEFAULTS, NOT_NEEDED, REFUSED, REFUSED_WHEN_OFF, SWITCH_WORDS, SWITCHES
 
 RUN_GLUE = """
 model_name_or_path config_name tokenizer_name cache_dir use_fast_tokenizer model_revision token trust_remote_code
@@ -38,6 +38,19 @@ def test_every_training_argument_is_known():
     assert [name for name in names if not known(name)] == []
 
 
+def test_every_boolean_is_a_switch():
+    from transformers import TrainingArguments
+
+    booleans = [
+        field.name
+        for field in dataclasses.fields(TrainingArguments)
+        if field.type in (bool, bool | None, "bool", "bool | None", "Optional[bool]")
+    ]
+    assert len(booleans) > 30
+    known_switches = {name for name, field in recipe_fields().items() if field.kind is bool} | SWITCHES
+    assert [name for name in booleans if name not in known_switches] == []
+
+
 def test_shared_defaults_are_hugging_faces():
     from transformers import TrainingArguments
 
@@ -61,4 +74,6 @@ def test_each_name_stands_in_one_list():
         for others in lists[place + 1 :]:
             assert names & others == set()
     assert set(ALIASES.values()) <= set(recipe_fields())
-    assert set(NOT_NEEDED) | set(REFUSED) >= SWITCHES
+    assert set(NOT_NEEDED) | set(REFUSED) >= SWITCHES | set(DEFAULTS)
+    assert set(NOT_NEEDED) >= set(REFUSED_WHEN_OFF)
+    assert set(SWITCH_WORDS) <= SWITCHES

@@ -1,4 +1,4 @@
-"""No dead flags: each field of the Recipe is read somewhere outside the recipe package."""
+"""Each field of the Recipe is read somewhere outside the recipe package. That it has an effect is not tested here."""
 
 from __future__ import annotations
 

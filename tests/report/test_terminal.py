@@ -21,7 +21,7 @@ def plan(**changes) -> Plan:
     values = {
         "device": "cpu", "precision": "fp32", "max_length": 128, "batch_size": 16, "micro_batch": 16,
         "batching": "windows", "pad_lengths": (8, 16), "learning_rate": 1e-4, "head_learning_rate": 2e-4, "epochs": 3.0,
-        "steps": 9, "warmup_steps": 1, "logging_steps": 1, "eval_steps": 3, "save_steps": -1,
+        "steps": 9, "warmup_steps": 1, "logging_steps": 1, "eval_steps": 3, "save_steps": 0,
         "best_metric": "accuracy", "patience": 0,
     }  # fmt: skip
     return Plan(**{name: Choice(value, f"why {name}") for name, value in {**values, **changes}.items()})
@@ -72,8 +72,16 @@ def test_live_bar_on_a_terminal(screen):
     terminal.on_event("started", {"steps": 9})
     terminal.on_event("log", LOG)
     terminal.on_event("trained", {})
-    assert "3/9 loss 1.2500" in out.getvalue()
+    assert "3/9 1:15 left · loss 1.2500 · 180 samples/s" in out.getvalue()
     assert terminal.bar is None
+
+
+def test_narrow_bar_keeps_the_time_left(screen):
+    terminal, out = screen(width=50, tty=True)
+    terminal.on_event("started", {"steps": 9})
+    terminal.on_event("log", LOG)
+    terminal.on_event("trained", {})
+    assert "3/9 1:15 left" in out.getvalue()
 
 
 def test_quiet_hides_all_but_warnings(screen):
@@ -104,5 +112,5 @@ def test_any_width(screen, width):
 
 def test_pair_models_show_how_to_give_two_texts(screen):
     terminal, out = screen()
-    terminal.show_report(Report("run", {}, "accuracy", text_columns=("a", "b")))
+    terminal.show_report(Report("run", {}, "accuracy", text_columns=("a", "b"), best_step=1))
     assert '--text "…" --text2 "…"' in out.getvalue()

@@ -20,6 +20,16 @@ def test_less_loss_is_better():
     assert not best.should_stop
 
 
+def test_nan_is_never_the_best():
+    best = BestSoFar.of("pearson", None, patience=0, threshold=0.0)
+    assert [best.update(value, step) for step, value in enumerate([float("nan"), 0.1, float("nan"), 0.2])] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
 def test_threshold_and_direction():
     best = BestSoFar.of("accuracy", False, patience=1, threshold=0.1)
     best.update(0.5, 1)

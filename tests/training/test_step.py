@@ -37,7 +37,7 @@ def random_rows(count: int) -> Encoded:
     generator = np.random.default_rng(0)
     lengths = generator.integers(3, 20, count)
     tokens = generator.integers(5, 100, lengths.sum()).astype(np.int32)
-    return Encoded(tokens, None, np.concatenate([[0], np.cumsum(lengths)]), generator.integers(0, 3, count), 0)
+    return Encoded(tokens, None, np.concatenate([[0], np.cumsum(lengths)]), generator.integers(0, 3, count))
 
 
 def make_step(model, **settings) -> EagerStep:
@@ -58,7 +58,7 @@ def test_uneven_micro_batches_equal_the_whole_batch(model, sizes):
 
     def one_step(parts: list[np.ndarray]) -> tuple[torch.Tensor, float, float]:
         model.load_state_dict(start)
-        loss, norm = make_step(model)([collate(encoded, rows, (), 0) for rows in parts])
+        loss, norm = make_step(model)([collate(encoded, rows) for rows in parts])
         return weights(model), float(loss), float(norm)
 
     whole = one_step([np.arange(21)])
@@ -70,7 +70,7 @@ def test_uneven_micro_batches_equal_the_whole_batch(model, sizes):
 def test_clipping_bounds_the_update(model):
     encoded = random_rows(8)
     before = weights(model)
-    _, norm = make_step(model, max_grad_norm=1e-3)([collate(encoded, np.arange(8), (), 0)])
+    _, norm = make_step(model, max_grad_norm=1e-3)([collate(encoded, np.arange(8))])
     moved = (weights(model) - before).norm()
     assert norm > 1e-2
     assert moved < 1e-3 * 0.4 * 1.01
@@ -102,7 +102,7 @@ def test_same_decay_as_hugging_face(model):
 
 
 def test_losses_equal_transformers(model):
-    batch = collate(random_rows(9), np.arange(9), (), 0)
+    batch = collate(random_rows(9), np.arange(9))
     with torch.no_grad():
         output = model(**batch.inputs, labels=batch.labels)
     assert float(Loss(False)(output.logits, batch.labels)) / 9 == pytest.approx(float(output.loss), rel=1e-6)

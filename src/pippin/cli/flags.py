@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 
 from pippin.errors import nearest
 from pippin.recipe.fields import Field, recipe_fields
-from pippin.recipe.foreign import ALIASES, SWITCHES
-from pippin.recipe.reading import Given
-
-_BOOLEAN_WORDS = {"true", "false", "yes", "no", "on", "off", "1", "0"}
+from pippin.recipe.foreign import ALIASES, SWITCH_WORDS
+from pippin.recipe.reading import FALSE_WORDS, TRUE_WORDS, Given, is_switch
 
 
 @dataclass(frozen=True)
@@ -32,48 +32,51 @@ def split_words(arguments: list[str]) -> Words:
     while position < len(arguments):
         word = arguments[position]
         position += 1
-        if not word.startswith("--") or word == "--":
-            if word.startswith("-") and len(word) == 2 and word[1].isalpha():
-                mistakes.append(f"{word}: flags start with two dashes.{nearest(word[1:], list(recipe_fields()), '--')}")
-            elif word != "--":
+        if not _is_flag(word):
+            if word != "--":
                 positional.append(word)
             continue
         typed, equals, value = word.partition("=")
-        name = typed[2:].replace("-", "_")
+        one_dash = not typed.startswith("--")
+        name = typed[1 if one_dash else 2 :].replace("-", "_")
         following = arguments[position] if position < len(arguments) else None
-        has_following = following is not None and not following.startswith("--")
-        if equals:
-            settings.append(Given(name, value, typed))
-        elif _is_negated_switch(name):
-            settings.append(Given(name[3:], False, typed))
-        elif _is_switch(name):
-            takes_word = has_following and following is not None and following.lower() in _BOOLEAN_WORDS
-            settings.append(Given(name, following if takes_word else True, typed))
-            position += takes_word
-        elif has_following:
-            settings.append(Given(name, following, typed))
-            position += 1
-        elif ALIASES.get(name, name) in recipe_fields() or name == "config":
+        takes_word = not equals and following is not None and _is_value_of(name, following)
+        position += takes_word
+        if one_dash:
+            mistakes.append(f"{typed}: flags start with two dashes.{_two_dashes(name)}")
+        elif not equals and not takes_word and _needs_value(name):
             mistakes.append(f"{typed} needs a value after it.")
         else:
-            settings.append(Given(name, True, typed))
+            settings.append(Given(name, value if equals else following if takes_word else True, typed))
     return Words(settings, positional, mistakes)
 
 
-def _field(name: str) -> Field | None:
-    return recipe_fields().get(ALIASES.get(name, name))
+def _is_flag(word: str) -> bool:
+    """Two dashes, or by mistake one before a letter; `-1` and `-.5` are numbers."""
+    return (word.startswith("--") and word != "--") or (word.startswith("-") and word[1:2].isalpha())
 
 
-def _is_switch(name: str) -> bool:
-    field = _field(name)
-    return field.kind is bool if field else name in SWITCHES
-
-
-def _is_negated_switch(name: str) -> bool:
-    if _field(name) or not name.startswith("no_"):
+def _is_value_of(name: str, following: str) -> bool:
+    """Whether the word after a flag is its value rather than the next flag or the FILE."""
+    if following == "--" or _is_flag(following):
         return False
-    positive = _field(name[3:])
-    return positive is not None and positive.kind is bool
+    is_boolean = following.lower() in TRUE_WORDS | FALSE_WORDS | SWITCH_WORDS.get(name, set())
+    if name == "use_auth_token":  # once a switch, then a token: letters, digits and _, as few files are named
+        return is_boolean or (re.fullmatch(r"\w+", following) is not None and not Path(following).exists())
+    return is_boolean or not is_switch(name)
+
+
+def _needs_value(name: str) -> bool:
+    if name == "config":
+        return True
+    known = ALIASES.get(name, name) in recipe_fields()
+    return known and not is_switch(name) and name != "use_auth_token"
+
+
+def _two_dashes(name: str) -> str:
+    """What a flag with one dash was meant to be."""
+    known = [*recipe_fields(), *ALIASES, "config", "help"]
+    return f" Did you mean --{name}?" if name in known or is_switch(name) else nearest(name, known, "--")
 
 
 def help_page(intro: str) -> str:

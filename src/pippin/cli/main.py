@@ -34,6 +34,9 @@ def usage() -> str:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal without UTF-8 gets question marks, not a crash
+            stream.reconfigure(errors="replace")
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(usage())
         return 0
@@ -55,6 +58,9 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # e.g. `pippin predict … | head`
         sys.stderr.close()
         return 0
+    except OSError as error:
+        print(f"pippin: {error.filename or 'a file'}: {error.strerror or error}.", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\npippin: interrupted.", file=sys.stderr)
         return 130

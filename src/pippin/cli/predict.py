@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import json
+import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from pippin.errors import Mistakes, PippinError, nearest
 
 if TYPE_CHECKING:
+    from pippin.data.tables import Table
     from pippin.predictor import Prediction, Predictor
 
 HELP = """
 Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--device NAME]
 
-Label texts with a trained model: a run of Pippin's, or any folder of a transformers classifier.
+Label texts with a trained model: a run of Pippin's, any folder of a transformers classifier, or its
+name on the Hugging Face Hub (org/name).
 
   pippin predict runs/reviews --text "What a lovely film" --text "Dull."
   pippin predict runs/reviews --file new.csv --output labelled.csv
@@ -30,10 +33,13 @@ Label texts with a trained model: a run of Pippin's, or any folder of a transfor
   --text_column NAME[,NAME]
                      The text columns of FILE, when they have other names than in training.
   --output FILE      Where to write: .csv or .jsonl. Default: CSV on standard output.
-  --encoding NAME    Encoding of FILE. Default: utf-8.
+  --encoding NAME    Encoding of FILE or of standard input. Default: utf-8.
   --device NAME      cpu, cuda or mps. Default: the best one here.
 Without --text and --file, each line of standard input is a text.
-Every row of the input comes back in its place, with the columns label and score added.
+Every row of the input comes back in its place, with the columns label and score added (predicted_label
+and predicted_score where the input has such columns). A row whose text is empty or blank comes back too,
+with label and score left empty (null in JSONL): a model would answer, but there is nothing it could have
+read. How many there are is said at the end.
 """
 
 _FLAGS = {"text", "text2", "file", "text_column", "output", "encoding", "device"}
@@ -54,18 +60,20 @@ def run(arguments: list[str]) -> int:
         print(HELP.strip())
         return 0
     request = _read(arguments)
-    rows = _rows(request) if "file" in request.flags or "text" in request.flags else _standard_input()
-    from pippin.api import load
+    table = _table(request)
+    with _output_file(request.one("output")) as file:
+        predictor = _load(request)
+        answers = _answer(table, _text_columns(table, request, predictor), predictor)
+        from pippin.training.predictions import write_labelled
 
-    predictor = load(request.run, request.one("device"))
-    texts, pairs = _texts(rows, request, predictor)
-    from rich.console import Console
-
-    from pippin.report.terminal import Terminal
-
-    with Terminal(console=Console(stderr=True)).rows_bar(len(texts), "predicting") as advance:
-        predictions = predictor.predict(texts, pairs, advance)
-    _write(rows, predictions, request.one("output"))
+        with _naming(request.one("output")):
+            write_labelled(file, Path(request.one("output") or "").suffix.lower(), table.columns, answers)
+    if "output" in request.flags:
+        print(f"{len(answers)} rows written to {request.one('output')}", file=sys.stderr)
+    empty = [place for place, answer in enumerate(answers) if answer is None]
+    if empty:
+        first = f", the first in {table.where(empty[0])}" if "text" not in request.flags else ""
+        print(f"no label, because the text is empty: {len(empty)} of {len(answers)} rows{first}", file=sys.stderr)
     return 0
 
 
@@ -73,12 +81,14 @@ def _read(arguments: list[str]) -> _Request:
     positional, flags, mistakes = [], dict[str, list[str]](), []
     words = iter(arguments)
     for word in words:
-        if not word.startswith("--"):
+        if not word.startswith("-"):
             positional.append(word)
             continue
         typed, equals, value = word.partition("=")
-        name = typed[2:].replace("-", "_")
-        if name not in _FLAGS:
+        name = typed.lstrip("-").replace("-", "_")
+        if not word.startswith("--"):
+            mistakes.append(f"{typed}: flags start with two dashes.{nearest(name, sorted(_FLAGS), '--')}")
+        elif name not in _FLAGS:
             mistakes.append(f"{typed}: there is no such flag.{nearest(name, sorted(_FLAGS), '--')}")
         following = value if equals else next(words, None)
         if following is None:
@@ -88,99 +98,190 @@ def _read(arguments: list[str]) -> _Request:
     if len(positional) != 1:
         named = f"but {len(positional)} were named: {', '.join(positional)}" if positional else "but none was named"
         mistakes.append(f'name one RUN folder, {named}. Example: pippin predict runs/reviews --text "…"')
+    mistakes += _contradictions(flags)
+    if mistakes:
+        raise Mistakes(mistakes)
+    return _Request(positional[0], flags)
+
+
+def _contradictions(flags: dict[str, list[str]]) -> Iterator[str]:
+    """What is wrong with flags that are well written."""
     if "text" in flags and "file" in flags:
-        mistakes.append("--text and --file exclude each other.")
+        yield "--text and --file exclude each other."
     if "text2" in flags and len(flags["text2"]) != len(flags.get("text", [])):
-        mistakes.append("--text2 goes with --text: give as many of one as of the other.")
-    output = flags.get("output", [""])[-1]
-    if output and Path(output).suffix.lower() not in (".csv", ".jsonl"):
-        mistakes.append(f"--output {output}: the name must end in .csv or .jsonl.")
-    if output and not Path(output).parent.is_dir():
-        mistakes.append(f"--output {output}: there is no folder {Path(output).parent}.")
+        yield "--text2 goes with --text: give as many of one as of the other."
+    if "text_column" in flags and "file" not in flags:
+        yield "--text_column goes with --file: it names the columns of that file."
+    output = Path(flags.get("output", ["-.csv"])[-1])
+    if output.suffix.lower() not in (".csv", ".jsonl"):
+        yield f"--output {output}: the name must end in .csv or .jsonl."
+    if not output.parent.is_dir():
+        yield f"--output {output}: there is no folder {output.parent}."
+    if output.is_dir():
+        yield f"--output {output} is a folder; name a file."
     if "device" in flags:
         from pippin.machine.backends import check_device_name
 
         try:
             check_device_name(flags["device"][-1])
         except PippinError as error:
-            mistakes.append(str(error))
-    if mistakes:
-        raise Mistakes(mistakes)
-    return _Request(positional[0], flags)
+            yield str(error)
 
 
-def _rows(request: _Request) -> dict[str, list[Any]]:
+def _table(request: _Request) -> Table:
     """The input as columns."""
+    from pippin.data.tables import Table, read_table
+
+    encoding = request.one("encoding") or "utf-8"
+    if "file" in request.flags:
+        return read_table(Path(request.flags["file"][-1]), encoding)
     if "text" in request.flags:
-        columns = {"text": request.flags["text"]}
-        return columns | ({"text2": request.flags["text2"]} if "text2" in request.flags else {})
-    from pippin.data.tables import read_table
-
-    return read_table(Path(request.flags["file"][-1]), request.one("encoding") or "utf-8").columns
+        return Table({name: request.flags[name] for name in ("text", "text2") if name in request.flags}, "--text")
+    return Table({"text": _standard_input(encoding)}, "standard input")
 
 
-def _standard_input() -> dict[str, list[Any]]:
-    if sys.stdin.isatty():
+def _standard_input(encoding: str) -> list[str]:
+    """The lines of standard input, blank ones among them."""
+    if sys.stdin is not None and sys.stdin.isatty():
         print("Type one text a line; end with Ctrl-D.", file=sys.stderr)
-    lines = [line.rstrip("\n") for line in sys.stdin if line.strip()]
-    if not lines:
+    # Without a buffer it is no stream of bytes but was replaced by a program, and is text already.
+    source = getattr(sys.stdin, "buffer", sys.stdin)
+    read = source.read() if source is not None else ""
+    text = read if isinstance(read, str) else _decode(read, encoding)
+    if not text:
         raise PippinError("standard input is empty: give --text, --file, or one text a line.")
-    return {"text": lines}
+    return [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]
 
 
-def _texts(rows: dict[str, list[Any]], request: _Request, predictor: Predictor) -> tuple[list[str], list[str] | None]:
-    trained_on = predictor.run.data.text_columns if predictor.run else ()
-    asked = request.one("text_column")
-    if asked:
-        names: tuple[str, ...] = tuple(part.strip() for part in asked.split(","))
-    elif "file" not in request.flags:
-        names = tuple(rows)
-        if trained_on and len(trained_on) != len(names):
-            raise PippinError(
-                f"{request.run} was trained on {len(trained_on)} text(s) a row ({', '.join(trained_on)}), "
-                f"but {len(names)} came. Give --text {'and --text2 ' if len(trained_on) == 2 else ''}accordingly."
-            )
-    else:
-        names = trained_on or (("text",) if "text" in rows else tuple(rows)[:1])
-    missing = [name for name in names if name not in rows]
-    if missing or not 1 <= len(names) <= 2:
+def _decode(raw: bytes, encoding: str) -> str:
+    try:
+        return raw.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        raise PippinError(f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1.") from None
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].decode(encoding, "replace").count("\n") + 1
         raise PippinError(
-            f"{request.one('file')} has no column {', '.join(missing)}; it has {', '.join(rows)}. "
-            "Add --text_column NAME."
+            f"standard input, line {line}: byte 0x{raw[error.start]:02X} is not {encoding}. "
+            "Name its encoding, such as --encoding cp1252 or latin-1."
+        ) from None
+
+
+def _load(request: _Request) -> Predictor:
+    from pippin.machine.backends import prepare_environment
+
+    prepare_environment()
+    from pippin.predictor import Predictor, is_hub_name, is_in_hub_cache
+
+    if is_hub_name(request.run) and not is_in_hub_cache(request.run):
+        print(f"{request.run} is no folder here; asking the Hub", file=sys.stderr)
+    return Predictor.load(request.run, request.one("device"))
+
+
+def _text_columns(table: Table, request: _Request, predictor: Predictor) -> tuple[str, ...]:
+    """The columns to read, as many as the model was trained on."""
+    from pippin.data.tables import listed
+    from pippin.predictor import count_texts
+
+    trained_on, asked = predictor.text_columns, request.one("text_column")
+    if asked is not None:
+        names = tuple(part.strip() for part in asked.split(","))
+    elif "file" in request.flags:
+        names = trained_on or _guess(table)
+    else:
+        names = tuple(table.columns)
+    if trained_on and len(names) != len(trained_on):
+        advice = f"name {len(trained_on)} with --text_column" if asked else "give --text"
+        advice += " and --text2, or a --file" if len(trained_on) == 2 and not asked else ""
+        raise PippinError(f"{request.run} was trained on {count_texts(trained_on)}, but {len(names)} came: {advice}.")
+    if len(names) > 2 or len(set(names)) < len(names):
+        raise PippinError(f"--text_column {asked}: name one column, or two different ones for pairs of texts.")
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise PippinError(
+            f"{table.origin} has no column {', '.join(missing)}; it has {listed(table.columns)}. "
+            f"Add --text_column NAME{',NAME' * (len(names) - 1)}."
         )
-    cells = [["" if cell is None else str(cell) for cell in rows[name]] for name in names]
-    return cells[0], cells[1] if len(cells) == 2 else None
+    return names
 
 
-def _write(rows: dict[str, list[Any]], predictions: list[Prediction], output: str | None) -> None:
+def _guess(table: Table) -> tuple[str, ...]:
+    """The text columns for a model without a record of its training: the only one, or those of a known task."""
+    from pippin.data.tables import listed
+    from pippin.data.tasks import TASKS
+
+    known = {task.text_columns for task in TASKS.values()}
+    fitting = [names for names in known if all(name in table.columns for name in names)]
+    if len(table.columns) == 1:
+        fitting = [tuple(table.columns)]
+    if len(fitting) != 1:
+        raise PippinError(
+            f"{table.origin}: which column is the text? It has {listed(table.columns)}, and the model's folder does "
+            "not say (no run.json). Add --text_column NAME, or NAME,NAME for pairs of texts."
+        )
+    print(f"text from {' and '.join(fitting[0])}; --text_column names another", file=sys.stderr)
+    return fitting[0]
+
+
+def _answer(table: Table, names: tuple[str, ...], predictor: Predictor) -> list[Prediction | None]:
+    """A prediction for each row; None where a text is missing."""
+    from rich.console import Console
+
+    from pippin.report.terminal import Terminal
+
+    columns = [_texts(table, name) for name in names]
+    filled = [place for place, row in enumerate(zip(*columns, strict=True)) if all(row)]
+    texts, *pairs = [[column[place] for place in filled] for column in columns]
+    answers: list[Prediction | None] = [None] * len(table)
+    with Terminal(console=Console(stderr=True)).rows_bar(len(filled), "predicting") as advance:
+        for place, prediction in zip(
+            filled, predictor.predict(texts, pairs[0] if pairs else None, advance), strict=True
+        ):
+            answers[place] = prediction
+    return answers
+
+
+def _texts(table: Table, name: str) -> list[str]:
+    """The cells of a column as texts, "" for those that hold nothing."""
+    from pippin.data.labels import is_missing
+    from pippin.predictor import text_problem
+
+    texts: list[Any] = []
+    for place, cell in enumerate(table.columns[name]):
+        texts.append("" if is_missing(cell) else cell if isinstance(cell, (list, tuple, dict, bytes)) else str(cell))
+        problem = text_problem(texts[-1])
+        if texts[-1] != "" and problem:
+            raise PippinError(f"{table.where(place)}: column {name!r} {problem}. Mend it, or name another column.")
+    return texts
+
+
+@contextmanager
+def _output_file(output: str | None) -> Iterator[TextIO]:
+    """Where the rows go. A file is opened at once, and gets its name only when all went well."""
     if output is None:
-        _write_csv(sys.stdout, rows, predictions)
+        yield sys.stdout
         return
     path = Path(output)
     partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8", newline="") as file:
-        (_write_csv if path.suffix.lower() == ".csv" else _write_jsonl)(file, rows, predictions)
-    partial.replace(path)
-    print(f"{len(predictions)} rows written to {path}", file=sys.stderr)
+    with _naming(output):
+        # Half a character, which UTF-8 cannot hold, stays in its escaped form.
+        file = partial.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+    try:
+        yield file
+        with _naming(output):
+            file.close()
+            partial.replace(path)
+    finally:
+        with suppress(OSError):  # a full disk refuses once more
+            file.close()
+        partial.unlink(missing_ok=True)
 
 
-def _names(rows: dict[str, list[Any]]) -> tuple[str, str]:
-    """Names for the two new columns that the input does not use already."""
-    return (
-        "predicted_label" if "label" in rows else "label",
-        "predicted_score" if "score" in rows else "score",
-    )
-
-
-def _write_csv(file: TextIO, rows: dict[str, list[Any]], predictions: list[Prediction]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*rows, *_names(rows)])
-    for cells, prediction in zip(zip(*rows.values(), strict=True), predictions, strict=True):
-        writer.writerow([*cells, prediction.label, "" if prediction.score is None else f"{prediction.score:.6f}"])
-
-
-def _write_jsonl(file: TextIO, rows: dict[str, list[Any]], predictions: list[Prediction]) -> None:
-    label, score = _names(rows)
-    for cells, prediction in zip(zip(*rows.values(), strict=True), predictions, strict=True):
-        line = dict(zip(rows, cells, strict=True)) | {label: prediction.label, score: prediction.score}
-        file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+@contextmanager
+def _naming(output: str | None) -> Iterator[None]:
+    """A disk's refusal as a message that names the file."""
+    try:
+        yield
+    except OSError as error:
+        if output is None:
+            raise
+        raise PippinError(f"--output {output} cannot be written: {error.strerror or error}.") from None

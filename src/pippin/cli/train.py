@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pippin.cli.flags import help_page, split_words
-from pippin.errors import Mistakes, PippinError
+from pippin.data.tasks import known_task
+from pippin.machine.backends import check_device_name, prepare_environment
 from pippin.recipe.reading import Given, Reading, read_recipe, settings_from_file
 
 INTRO = """
@@ -31,10 +32,6 @@ def run(arguments: list[str]) -> int:
         print(help_page(INTRO))
         return 0
     reading = read_command(arguments)
-    from pippin.machine.backends import check_device_name, prepare_environment
-
-    if reading.recipe.device:
-        check_device_name(reading.recipe.device)
     prepare_environment()
     from pippin.job import run_job
     from pippin.report.terminal import Terminal
@@ -53,20 +50,19 @@ def read_command(arguments: list[str]) -> Reading:
     from_files: list[Given] = []
     flags: list[Given] = []
     for given in words.settings:
-        if given.name != "config":
+        if given.name == "config":
+            from_files += settings_from_file(str(given.value), mistakes)
+        else:
             flags.append(given)
-            continue
-        try:
-            from_files += settings_from_file(str(given.value))
-        except PippinError as error:
-            mistakes.append(str(error))
     if words.positional:
-        flags.insert(0, Given("data", words.positional[0], f"FILE {words.positional[0]}"))
-        if words.positional[0].endswith((".yaml", ".yml")) and Path(words.positional[0]).is_file():
-            raise Mistakes([f"{words.positional[0]} looks like a settings file: use --config {words.positional[0]}"])
+        data = words.positional[0]
+        if data.endswith((".yaml", ".yml")) and Path(data).is_file():
+            mistakes.append(f"{data} looks like a settings file: use --config {data}")
+        else:
+            flags.insert(0, Given("data", data, f"FILE {data or repr(data)}"))
     if len(words.positional) > 1:
         mistakes.append(
             f"one FILE or FOLDER at a time, but {len(words.positional)} were named: {', '.join(words.positional)}. "
             "For separate splits use --train_file, --validation_file and --test_file."
         )
-    return read_recipe([*from_files, *flags], mistakes)
+    return read_recipe([*from_files, *flags], mistakes, {"device": check_device_name, "task_name": known_task})

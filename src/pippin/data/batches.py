@@ -94,20 +94,22 @@ def plan_lengths(batch_lengths: np.ndarray, most: int | None) -> tuple[int, ...]
     return tuple(sorted(set(chosen)))
 
 
-def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...], pad_token: int) -> Batch:
+def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = ()) -> Batch:
     """Pad some rows to the smallest planned length that holds them (to their longest where none does)."""
     import torch
 
     lengths = encoded.lengths[rows]
     longest = int(lengths.max())
     width = next((length for length in pad_lengths if length >= longest), longest)
-    tokens = np.full((len(rows), width), pad_token, dtype=np.int64)
+    tokens = np.full((len(rows), width), encoded.pad_token, dtype=np.int64)
     mask = np.arange(width)[None, :] < lengths[:, None]
+    if encoded.pad_left:
+        mask = mask[:, ::-1]
     places = np.concatenate([np.arange(encoded.offsets[row], encoded.offsets[row + 1]) for row in rows])
     tokens[mask] = encoded.tokens[places]
     inputs = {
         "input_ids": torch.from_numpy(tokens),
-        "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64, order="C")),
     }
     if encoded.segments is not None:
         segments = np.zeros((len(rows), width), dtype=np.int64)

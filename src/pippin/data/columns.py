@@ -85,9 +85,14 @@ class Columns:
     """Whether the user or the task named the label, so that nothing need be doubted."""
 
 
-def find_columns(table: Table, recipe: Recipe, task: Task) -> Columns:
-    """Choose the label column, then one or two text columns among the rest."""
-    label, label_reason = _label_column(table, recipe, task)
+def find_columns(table: Table, recipe: Recipe, task: Task, needs_label: bool = True) -> Columns:
+    """Choose the label column (where there must be one), then one or two text columns among the rest."""
+    try:
+        label, label_reason = _label_column(table, recipe, task)
+    except PippinError:
+        if needs_label or recipe.label_column:
+            raise
+        label, label_reason = "label", "which is not there"
     text, text_reason = _text_columns(table, recipe, task, label)
     if label in text or len(set(text)) < len(text):
         raise PippinError(

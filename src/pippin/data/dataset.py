@@ -13,8 +13,7 @@ from pippin.data.overlap import check_overlap
 from pippin.data.reader import Reader
 from pippin.data.sources import Source
 from pippin.data.split import hold_out
-from pippin.data.tables import Table
-from pippin.data.tasks import Task
+from pippin.data.tasks import OWN_NUMBERS, Task
 from pippin.errors import PippinError
 from pippin.recipe import Recipe
 
@@ -55,12 +54,18 @@ class Dataset:
         )
 
 
-def prepare(source: Source, recipe: Recipe) -> Dataset:
-    """Check the rows of a source and turn them into examples, or stop with file, row and column."""
+def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Dataset:
+    """Check the rows of a source and turn them into examples, or stop with file, row and column.
+
+    ``known`` are the classes of a model that is used as it is; otherwise the training rows say what the classes are.
+    """
     if recipe.wants_training and source.train is None:
         raise PippinError("there are no training rows: name a FILE, --train_file or --task_name.")
+    if known is not None:
+        source = _for_model(source, known)
     first = source.train or next(iter([*source.validation.values(), *source.test.values()]))
-    columns = _columns(first, source, recipe)
+    needs_label = bool(source.train or source.validation)
+    columns = find_columns(first, recipe, source.task, needs_label)
     reader = Reader(source.task, columns, recipe)
     reader.notes += source.notes
     train = None
@@ -69,9 +74,11 @@ def prepare(source: Source, recipe: Recipe) -> Dataset:
     validation = {
         name: reader.read(table.head(recipe.max_eval_samples), name) for name, table in source.validation.items()
     }
+    reads_test = recipe.wants_prediction or (recipe.wants_evaluation and not validation)
     test = {
         name: reader.read(table.head(recipe.max_predict_samples), name, labels_optional=True)
         for name, table in source.test.items()
+        if reads_test
     }
     if not reader.labels.outputs:
         raise PippinError(f"{first.origin}: no row has a label, so the classes are not known. {_PREDICT}")
@@ -79,6 +86,8 @@ def prepare(source: Source, recipe: Recipe) -> Dataset:
     if train is not None:
         reader.warnings += check_overlap(train, validation, may_stop=True)
         reader.warnings += check_overlap(train, labelled_tests, may_stop=False)
+    if validation and recipe.validation_split:
+        reader.notes.append("--validation_split has no effect: there are validation rows already.")
     if not validation and recipe.wants_evaluation:
         train, validation = _make_validation(train, labelled_tests, source, recipe, reader)
     return Dataset(
@@ -94,13 +103,16 @@ def prepare(source: Source, recipe: Recipe) -> Dataset:
     )
 
 
-def _columns(first: Table, source: Source, recipe: Recipe) -> Columns:
-    try:
-        return find_columns(first, recipe, source.task)
-    except PippinError as error:
-        if source.train or source.validation:
-            raise
-        raise PippinError(f"{error} {_PREDICT}") from None
+def _for_model(source: Source, known: Labels) -> Source:
+    """The source with the classes of the model, and without training rows."""
+    generic = all(name.startswith("LABEL_") for name in known.names)
+    own = source.task.name is None
+    task = source.task
+    if own and known.regression:
+        task = OWN_NUMBERS
+    elif own and not generic:
+        task = replace(task, classes=known.names)
+    return replace(source, train=None, task=task)
 
 
 def _make_validation(

@@ -22,8 +22,13 @@ class Encoded:
     """token_type_ids, for models that have them."""
     offsets: np.ndarray
     labels: np.ndarray | None
-    cut: int
+    cut: int = 0
     """How many rows were longer than the limit."""
+    unknown: float = 0.0
+    """Share of the tokens that the tokenizer did not know."""
+    pad_token: int = 0
+    pad_left: bool = False
+    """Whether the model wants its padding before the text."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -58,7 +63,17 @@ def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
         cut += _count_cut(batch)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     joined_segments = np.concatenate(segments) if segments else None
-    return Encoded(np.concatenate(tokens), joined_segments, offsets, examples.labels, cut)
+    joined = np.concatenate(tokens)
+    return Encoded(
+        joined,
+        joined_segments,
+        offsets,
+        examples.labels,
+        cut,
+        unknown=float((joined == tokenizer.unk_token_id).mean()) if tokenizer.unk_token_id is not None else 0.0,
+        pad_token=tokenizer.pad_token_id or 0,
+        pad_left=tokenizer.padding_side == "left",
+    )
 
 
 def _count_cut(batch: Any) -> int:

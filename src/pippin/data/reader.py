@@ -135,6 +135,8 @@ class Reader:
         if not names:
             names = find_classes(words, column, lambda place: table.where(good[place]), self.columns.label_is_certain)
         self.labels = Labels(names)
+        if not self.recipe.wants_training:
+            return
         refuse_single_class(words, column)
         numbers = self._numbers()
         spelt = [names[numbers[word]] for word in words if word in numbers]
@@ -143,7 +145,9 @@ class Reader:
     def _numbers(self) -> dict[str, int]:
         """The class number that each word stands for."""
         numbers = {name: number for number, name in enumerate(self.labels.names)}
-        if self.task.classes:  # known tasks carry the class's number in some files and its name in others
+        if (
+            self.task.name and self.task.classes
+        ):  # known tasks carry the class's number in some files and its name in others
             numbers |= {str(number): number for number in range(len(self.labels.names))}
         return numbers
 
@@ -161,6 +165,8 @@ class Reader:
     def _unknown(self, split: str) -> str:
         known = listed(self.labels.names, 10)
         if self.task.classes:
+            if self.task.name is None:
+                return f"is none of the model's classes: {known}. Correct it, or name another model."
             return f"is none of {self.task.name}'s classes: {known}. Correct it, or check --task_name and --data_dir."
         few = " (--max_train_samples may have left some out)" if self.recipe.max_train_samples else ""
         return (

@@ -17,11 +17,13 @@ class Task:
     classes: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ("accuracy", "f1_macro")
     regression: bool = False
+    combined: bool = False
+    """Whether the mean of the metrics is the task's score, as for GLUE's tasks with two."""
 
     @property
     def main_metric(self) -> str:
         """The metric that decides which model is best."""
-        return "combined_score" if self.name and len(self.metrics) > 1 else self.metrics[0]
+        return "combined_score" if self.combined else self.metrics[0]
 
 
 OWN_CLASSES = Task()
@@ -41,12 +43,19 @@ TASKS = {
             ("entailment", "neutral", "contradiction"),
             ("accuracy",),
         ),
-        Task("mrpc", _PAIR, "label", ("not_equivalent", "equivalent"), ("accuracy", "f1")),
+        Task("mrpc", _PAIR, "label", ("not_equivalent", "equivalent"), ("accuracy", "f1"), combined=True),
         Task("qnli", ("question", "sentence"), "label", _ENTAILMENT, ("accuracy",)),
-        Task("qqp", ("question1", "question2"), "label", ("not_duplicate", "duplicate"), ("accuracy", "f1")),
+        Task(
+            "qqp",
+            ("question1", "question2"),
+            "label",
+            ("not_duplicate", "duplicate"),
+            ("accuracy", "f1"),
+            combined=True,
+        ),
         Task("rte", _PAIR, "label", _ENTAILMENT, ("accuracy",)),
         Task("sst2", ("sentence",), "label", ("negative", "positive"), ("accuracy",)),
-        Task("stsb", _PAIR, "label", (), ("pearson", "spearmanr"), regression=True),
+        Task("stsb", _PAIR, "label", (), ("pearson", "spearmanr"), regression=True, combined=True),
         Task("wnli", _PAIR, "label", ("not_entailment", "entailment"), ("accuracy",)),
         Task(
             "trec",

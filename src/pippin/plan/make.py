@@ -39,14 +39,19 @@ class Rows:
 
 def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limit: int | None, rows: Rows) -> Plan:
     """Decide everything that the recipe leaves open."""
+    if recipe.label_smoothing_factor and task.regression:
+        raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
     device = choose_device(recipe, machine)
     training_rows = 1 if rows.lengths is None else len(rows.lengths)
     facts = JobFacts(training_rows, rows.outputs, getattr(config, "hidden_size", None) or 768)
     batch = choose_batch_size(recipe, facts)
     epochs = choose_epochs(recipe, facts)
     rate = choose_learning_rate(recipe, facts)
-    steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, recipe.dataloader_drop_last)
+    micro_batch = max(1, batch.value // recipe.gradient_accumulation_steps)
+    steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, micro_batch, recipe.dataloader_drop_last)
     steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
+    if recipe.max_steps > 0:
+        epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
     evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
     best = _choose_best_metric(recipe, task, evaluates.value > 0)
     return Plan(
@@ -55,7 +60,7 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         max_length=_choose_max_length(recipe, limit),
         batch_size=batch,
         micro_batch=Choice(
-            max(1, batch.value // recipe.gradient_accumulation_steps),
+            micro_batch,
             "the whole batch at once"
             if recipe.gradient_accumulation_steps == 1
             else f"{recipe.gradient_accumulation_steps} micro-batches give the whole batch's gradient",
@@ -69,14 +74,16 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         warmup_steps=_choose_warmup(recipe, steps.value),
         logging_steps=_choose_logging(recipe, steps.value, steps_per_epoch),
         eval_steps=evaluates,
-        save_steps=_choose_saving(recipe, steps.value, steps_per_epoch, bool(best.value)),
+        save_steps=_choose_saving(recipe, steps.value, steps_per_epoch),
         best_metric=best,
         patience=_choose_patience(recipe),
     )
 
 
-def _steps_per_epoch(rows: int, batch: int, drop_last: bool) -> int:
-    return max(1, rows // batch) if drop_last else math.ceil(rows / batch)
+def _steps_per_epoch(rows: int, batch: int, micro_batch: int, drop_last: bool) -> int:
+    if drop_last:  # rows that do not fill a micro-batch are left out
+        rows = max(rows // micro_batch * micro_batch, 1)
+    return math.ceil(rows / batch)
 
 
 def _choose_max_length(recipe: Recipe, limit: int | None) -> Choice[int]:
@@ -118,10 +125,14 @@ def _choose_steps(recipe: Recipe, epochs: float, steps_per_epoch: int) -> Choice
 
 
 def _choose_warmup(recipe: Recipe, steps: int) -> Choice[int]:
+    if recipe.lr_scheduler_type in ("constant", "reduce_lr_on_plateau"):
+        return Choice(0, f"the schedule {recipe.lr_scheduler_type} has none")
+    if recipe.warmup_steps:
+        return Choice(_steps(recipe.warmup_steps, steps), "asked for")
     if recipe.warmup_ratio is not None:
         return Choice(math.ceil(recipe.warmup_ratio * steps), "asked for by --warmup_ratio")
     if recipe.warmup_steps is not None:
-        return Choice(_steps(recipe.warmup_steps, steps, zero_ok=True), "asked for")
+        return Choice(0, "asked for")
     if recipe.is_classic:
         return Choice(0, HUGGING_FACE)
     return Choice(math.ceil(0.1 * steps), "a tenth of the steps")
@@ -140,8 +151,9 @@ def _choose_logging(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[
 def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_validation: bool) -> Choice[int]:
     strategy = recipe.eval_strategy
     if not has_validation:
-        if strategy not in (None, "no"):
-            raise PippinError(f"--eval_strategy {strategy}: there are no validation rows. Give some, or --do_eval.")
+        if strategy not in (None, "no") or recipe.eval_on_start:
+            flag = "--eval_on_start" if recipe.eval_on_start else f"--eval_strategy {strategy}"
+            raise PippinError(f"{flag}: there are no validation rows. Give some with --validation_file.")
         return Choice(0, "there are no validation rows")
     if strategy is None:
         if recipe.eval_steps is not None:
@@ -162,15 +174,21 @@ def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_val
 
 
 def _choose_best_metric(recipe: Recipe, task: Task, evaluates: bool) -> Choice[str]:
-    asked = bool(recipe.load_best_model_at_end or recipe.early_stopping_patience or recipe.save_strategy == "best")
+    wishes = {
+        "--load_best_model_at_end": recipe.load_best_model_at_end,
+        "--early_stopping_patience": recipe.early_stopping_patience,
+        "--save_strategy best": recipe.save_strategy == "best",
+        "--lr_scheduler_type reduce_lr_on_plateau": recipe.lr_scheduler_type == "reduce_lr_on_plateau",
+    }
+    asked = [flag for flag, wished in wishes.items() if wished]
     if not asked and recipe.is_classic:
         return Choice("", "the last model is kept: " + HUGGING_FACE)
     if not asked:
         return Choice("", "the last model is kept: its learning rate has run out, and small validation sets mislead")
     if not evaluates:
         raise PippinError(
-            "--load_best_model_at_end, --early_stopping_patience and --save_strategy best need evaluations: "
-            "add --eval_strategy epoch, and --validation_file where there are no validation rows."
+            f"{asked[0]} needs evaluations while training: add --eval_strategy epoch, "
+            "and --validation_file where there are no validation rows."
         )
     if recipe.metric_for_best_model:
         name = recipe.metric_for_best_model.removeprefix("eval_")
@@ -189,20 +207,16 @@ def _choose_patience(recipe: Recipe) -> Choice[int]:
     return Choice(0, "never stops early")
 
 
-def _choose_saving(recipe: Recipe, steps: int, steps_per_epoch: int, keeps_best: bool) -> Choice[int]:
-    if recipe.save_strategy == "steps":
-        return Choice(_steps(recipe.save_steps, steps), "asked for")
+def _choose_saving(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
     if recipe.save_strategy == "epoch":
         return Choice(steps_per_epoch, "once an epoch, asked for")
-    if recipe.save_strategy == "no" and not keeps_best:
-        return Choice(0, "asked for by --save_strategy no")
-    if keeps_best:
-        return Choice(-1, "a copy of the best model so far")
+    if recipe.save_strategy == "steps" or (recipe.save_strategy is None and recipe.save_steps is not None):
+        return Choice(_steps(recipe.save_steps or 500, steps), "asked for")
+    if recipe.save_strategy == "best":
+        return Choice(0, "only when it is the best so far")
     return Choice(0, "only the finished model")
 
 
-def _steps(value: float, total: int, zero_ok: bool = False) -> int:
+def _steps(value: float, total: int) -> int:
     """A number of steps, or below 1 a share of all of them."""
-    if zero_ok and value == 0:
-        return 0
     return math.ceil(value * total) if value < 1 else int(value)

@@ -41,7 +41,7 @@ class Plan:
     eval_steps: Choice[int]
     """Steps between evaluations; 0 for none."""
     save_steps: Choice[int]
-    """Steps between copies of the model; 0 for none, -1 when it is the best so far."""
+    """Steps between copies of the model; 0 for none (but for the best one, where it is followed)."""
     best_metric: Choice[str]
     """Metric by which the best model is kept; empty: the last one is."""
     patience: Choice[int]

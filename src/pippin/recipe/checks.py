@@ -55,8 +55,8 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
         yield f"{said['trust_remote_code']} is refused: Pippin never runs code that comes with a model."
     if values.get("use_cpu") and values.get("device") not in (None, "cpu"):
         yield f"{said['use_cpu']} and {said['device']} {values['device']} exclude each other: name one device."
-    trains_from_file = values.get("train_file") or values.get("data")
-    if values.get("validation_file") and not trains_from_file and not _only_evaluates(values):
+    has_training_rows = any(values.get(name) for name in ("train_file", "data", "task_name", "dataset_name"))
+    if values.get("validation_file") and not has_training_rows and not _only_evaluates(values):
         yield f"{said['validation_file']} needs training rows beside it: add --train_file or name a FILE."
     if values.get("data_dir") and not values.get("task_name"):
         yield f"{said['data_dir']} goes with --task_name, which is not given. For your own files: pippin train FOLDER"
@@ -64,6 +64,21 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
         yield f"{said['fine_labels']} belongs to --task_name trec."
     if values.get("dataset_config_name") and not values.get("dataset_name"):
         yield f"{said['dataset_config_name']} belongs to --dataset_name, which is not given."
+
+
+def remarks(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
+    """One note for each setting that does nothing as the others stand. Hugging Face's scripts take these too."""
+    if values.get("gradient_checkpointing_kwargs") and not values.get("gradient_checkpointing"):
+        yield f"{said['gradient_checkpointing_kwargs']} has no effect without --gradient_checkpointing."
+    if values.get("early_stopping_threshold") and not values.get("early_stopping_patience"):
+        yield f"{said['early_stopping_threshold']} has no effect without --early_stopping_patience."
+    if not _looks_for_the_best(values):
+        for name in ("metric_for_best_model", "greater_is_better"):
+            if values.get(name) is not None:
+                yield (
+                    f"{said[name]} has no effect without --load_best_model_at_end, --early_stopping_patience, "
+                    "--save_strategy best or --lr_scheduler_type reduce_lr_on_plateau."
+                )
 
 
 _EXCLUSIVE = [
@@ -80,6 +95,15 @@ _EXCLUSIVE = [
 
 def _is_set(value: Any) -> bool:
     return value is not None and value is not False and value != 0
+
+
+def _looks_for_the_best(values: dict[str, Any]) -> bool:
+    return bool(
+        values.get("load_best_model_at_end")
+        or values.get("early_stopping_patience")
+        or values.get("save_strategy") == "best"
+        or values.get("lr_scheduler_type") == "reduce_lr_on_plateau"
+    )
 
 
 def _only_evaluates(values: dict[str, Any]) -> bool:

@@ -51,6 +51,7 @@ NOT_NEEDED = {
     "ddp_broadcast_buffers": _ONE_PROCESS,
     "ddp_static_graph": _ONE_PROCESS,
     "ddp_timeout": _ONE_PROCESS,
+    "logging_nan_inf_filter": "Pippin never hides a NaN: it stops the run",
     "skip_memory_metrics": "memory is watched at no cost",
     "include_num_input_tokens_seen": "tokens are always counted",
     "include_tokens_per_second": "tokens per second are always shown",
@@ -66,7 +67,7 @@ NOT_NEEDED = {
     "fp16_backend": "torch's own autocast is the only one",
 }
 
-#: Refused, unless it is given its "off" value. Name -> (reason, what to type instead or "").
+#: Refused, unless it is given its "off" value or its default. Name -> (reason, what to type instead or "").
 REFUSED = {
     "resume_from_checkpoint": ("resuming is not offered yet", "Leave it out to train from the start."),
     "ignore_data_skip": ("resuming is not offered yet", ""),
@@ -103,7 +104,6 @@ REFUSED = {
     "bf16_full_eval": ("evaluation runs in the precision of training", "Use --bf16."),
     "fp16_full_eval": ("evaluation runs in the precision of training", "Use --fp16."),
     "fp16_opt_level": ("it belonged to NVIDIA's apex, which is gone", "Use --fp16."),
-    "logging_nan_inf_filter": ("a NaN is never hidden: it stops the run", ""),
     "prediction_loss_only": ("metrics are always computed", ""),
     "batch_eval_metrics": ("metrics are computed over all rows at once", ""),
     "include_for_metrics": ("it serves a Python compute_metrics function", ""),
@@ -129,41 +129,78 @@ REFUSED = {
     "ray_scope": ("there is no hyper-parameter search", ""),
 }
 
+#: Not needed when on, refused when off, in the same form as REFUSED.
+REFUSED_WHEN_OFF = {
+    "save_safetensors": ("Pippin writes no pickle: models are always saved as safetensors", "Leave it out."),
+}
+
+#: Hugging Face's own defaults of names above, where they don't read as "off": spelling one out asks for nothing.
+DEFAULTS = {
+    "past_index": "-1",
+    "fp16_opt_level": "O1",
+    "ray_scope": "last",
+    "hub_strategy": "every_save",
+    "half_precision_backend": "auto",
+    "fp16_backend": "auto",
+    "local_rank": "-1",
+    "log_level_replica": "warning",
+    "ddp_timeout": "1800",
+    "length_column_name": "length",
+    "project": "huggingface",
+}
+
 #: Names above that stand alone as switches, without a value after them.
 SWITCHES = {
     "adafactor",
-    "dispatch_batches",
-    "split_batches",
-    "use_legacy_prediction_loop",
-    "use_mps_device",
-    "overwrite_cache",
-    "group_by_length",
-    "save_safetensors",
-    "save_only_model",
-    "dataloader_pin_memory",
+    "auto_find_batch_size",
+    "average_tokens_across_devices",
+    "batch_eval_metrics",
+    "bf16_full_eval",
+    "dataloader_in_order",
     "dataloader_persistent_workers",
-    "remove_unused_columns",
-    "use_cache",
-    "log_on_each_node",
-    "save_on_each_node",
-    "skip_memory_metrics",
+    "dataloader_pin_memory",
+    "ddp_broadcast_buffers",
+    "ddp_find_unused_parameters",
+    "ddp_static_graph",
+    "dispatch_batches",
+    "enable_jit_checkpoint",
+    "eval_do_concat_batches",
+    "eval_use_gather_object",
+    "fp16_full_eval",
+    "group_by_length",
+    "hub_always_push",
+    "hub_private_repo",
+    "ignore_data_skip",
+    "include_inputs_for_metrics",
     "include_num_input_tokens_seen",
     "include_tokens_per_second",
-    "eval_do_concat_batches",
-    "hub_private_repo",
-    "hub_always_push",
-    "push_to_hub",
-    "auto_find_batch_size",
-    "torch_compile",
-    "ignore_data_skip",
-    "bf16_full_eval",
-    "fp16_full_eval",
+    "jit_mode_eval",
+    "log_on_each_node",
+    "logging_nan_inf_filter",
+    "overwrite_cache",
     "prediction_loss_only",
+    "push_to_hub",
+    "remove_unused_columns",
+    "restore_callback_states_from_checkpoint",
+    "save_on_each_node",
+    "save_only_model",
+    "save_safetensors",
+    "skip_memory_metrics",
+    "split_batches",
+    "torch_compile",
+    "tpu_metrics_debug",
+    "use_cache",
+    "use_ipex",
+    "use_legacy_prediction_loop",
     "use_liger_kernel",
+    "use_mps_device",
 }
 
-#: Values that turn a refused flag off, so that a script which only spells out defaults still runs.
-_OFF = {"", "false", "none", "no", "0", "null", "[]"}
+#: Words that a switch takes beside true and false.
+SWITCH_WORDS = {"include_num_input_tokens_seen": {"all", "non_padding"}}
+
+#: Values that turn a flag off, so that a script which only spells out defaults still runs.
+_OFF = {"", "false", "none", "no", "off", "0", "f", "n", "null", "[]", "{}"}
 
 
 def is_off(value: object) -> bool:
@@ -171,3 +208,8 @@ def is_off(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return all(is_off(item) for item in value)
     return value is None or str(value).strip().lower() in _OFF
+
+
+def asks_for_nothing(name: str, value: object) -> bool:
+    """Whether a value of a name above is "off" or what Hugging Face has anyway."""
+    return is_off(value) or str(value).strip().lower() == DEFAULTS.get(name, "").lower()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pippin.errors import Mistakes, PippinError, nearest
-from pippin.recipe.checks import contradictions
+from pippin.recipe.checks import contradictions, remarks
 from pippin.recipe.fields import Field, recipe_fields
-from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED, is_off
+from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED, REFUSED_WHEN_OFF, SWITCHES, asks_for_nothing, is_off
 from pippin.recipe.recipe import Recipe
 
-_TRUE, _FALSE = {"true", "yes", "on", "1", "t", "y"}, {"false", "no", "off", "0", "f", "n"}
+TRUE_WORDS, FALSE_WORDS = {"true", "yes", "on", "1", "t", "y"}, {"false", "no", "off", "0", "f", "n"}
 _KIND_NAMES = {
     int: "a whole number",
     float: "a number",
@@ -34,34 +35,50 @@ class Given:
 
 @dataclass(frozen=True)
 class Reading:
-    """A Recipe and the notes on flags that were accepted without being needed."""
+    """A Recipe and the notes on flags that were accepted without being needed or without effect."""
 
     recipe: Recipe
     notes: tuple[str, ...]
 
 
-def read_recipe(settings: list[Given], mistakes: list[str] | None = None) -> Reading:
-    """Later settings win over earlier ones. Raises Mistakes with all that is wrong, also those found before."""
+def read_recipe(
+    settings: list[Given],
+    mistakes: list[str] | None = None,
+    checks: Mapping[str, Callable[[str], object]] | None = None,
+) -> Reading:
+    """Later settings win over earlier ones. Raises Mistakes with all that is wrong, also those found before.
+
+    `checks` raise PippinError for values that only other packages can judge: field -> check.
+    """
     mistakes = list(mistakes or [])
     values: dict[str, Any] = {}
     said: dict[str, str] = {}
     notes: list[str] = []
-    for given in settings:
-        name = ALIASES.get(given.name, given.name)
-        if name in NOT_NEEDED and not is_off(given.value):
-            notes.append(f"{given.said_as}: not needed: {NOT_NEEDED[name]}.")
-        field = recipe_fields().get(name)
-        if field is None:
-            mistakes.extend(_foreign_mistake(given, name))
-            continue
+    for raw in settings:
         try:
-            values[name], said[name] = convert(field, given), given.said_as
+            given = _without_no(raw)
+            name = ALIASES.get(given.name, given.name)
+            field = recipe_fields().get(name)
+            if field is None:
+                notes.extend(_foreign_note(given, name))
+            elif name == "token" and _to_bool(given.value) is not None:
+                # Hugging Face's older scripts had a switch here. Off is as good as left out.
+                if _to_bool(given.value):
+                    notes.append(f"{given.said_as}: not needed: the stored login is used by itself.")
+            else:
+                values[name], said[name] = convert(field, given), given.said_as
         except PippinError as error:
             mistakes.append(str(error))
     mistakes.extend(contradictions(values, said))
+    for name, check in (checks or {}).items():
+        try:
+            if values.get(name) is not None:
+                check(values[name])
+        except PippinError as error:
+            mistakes.append(str(error))
     if mistakes:
         raise Mistakes(mistakes)
-    return Reading(Recipe(**values), tuple(dict.fromkeys(notes)))
+    return Reading(Recipe(**values), tuple(dict.fromkeys([*notes, *remarks(values, said)])))
 
 
 def recipe_from(values: dict[str, Any]) -> Reading:
@@ -69,38 +86,99 @@ def recipe_from(values: dict[str, Any]) -> Reading:
     return read_recipe([Given(name, value, name) for name, value in values.items()])
 
 
-def settings_from_file(path: str) -> list[Given]:
-    """The settings of a YAML or JSON file (YAML reads both)."""
+def is_switch(name: str) -> bool:
+    """Whether a name stands alone, without a value after it; `no_X` does for each switch X."""
+    if ALIASES.get(name, name) in recipe_fields():
+        return recipe_fields()[ALIASES.get(name, name)].kind is bool
+    return name in SWITCHES or (name.startswith("no_") and is_switch(name[3:]))
+
+
+def _without_no(given: Given) -> Given:
+    """`no_X` as X turned off; anything else as it is."""
+    if ALIASES.get(given.name, given.name) in recipe_fields() or not given.name.startswith("no_"):
+        return given
+    if not is_switch(given.name):
+        return given
+    positive = given.name[3:]
+    value = _to_bool(given.value)
+    if value is None:
+        raise PippinError(f"{given.said_as}: {given.value!r} is not true or false.")
+    if value is False:
+        prefix = "--" if given.said_as.startswith("--") else ""
+        raise PippinError(
+            f"{given.said_as}: {given.value!r} is a double no. Use {prefix}{positive} to turn it on, or leave it out."
+        )
+    return Given(positive, False, given.said_as)
+
+
+def settings_from_file(path: str, mistakes: list[str]) -> list[Given]:
+    """The settings of a YAML or JSON file (YAML reads both). What is wrong with the file is added to `mistakes`."""
+    if not path.strip():
+        mistakes.append("--config needs a value: the name of a file.")
+        return []
+    try:
+        loaded = _load_yaml(path, mistakes)
+    except PippinError as error:
+        mistakes.append(str(error))
+        return []
+    spelled: dict[str, str] = {}
+    for key in map(str, loaded):
+        name = key.replace("-", "_")
+        if name in spelled:
+            mistakes.append(f"--config {path}: {spelled[name]} and {key} are the same setting; keep one.")
+        spelled[name] = key
+    return [Given(str(key).replace("-", "_"), value, f"{key} (in {path})") for key, value in loaded.items()]
+
+
+def _load_yaml(path: str, mistakes: list[str]) -> dict[Any, Any]:
+    """The mapping in a file. YAML lets the last of two equal keys win; here that is a mistake."""
     import yaml
 
-    file = Path(path)
+    class Loader(yaml.SafeLoader):
+        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+            node = super().compose_mapping_node(anchor)
+            seen: dict[str, int] = {}
+            for key, _ in node.value:
+                line = key.start_mark.line + 1
+                if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                    where = f"lines {seen[key.value]} and {line}" if seen[key.value] != line else f"line {line}"
+                    mistakes.append(f"--config {path}: {key.value} stands there twice ({where}); keep one.")
+                if isinstance(key, yaml.ScalarNode):
+                    seen[key.value] = line
+            return node
+
     try:
-        loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
+        loaded = yaml.load(Path(path).read_text(encoding="utf-8"), Loader)
     except FileNotFoundError:
         raise PippinError(f"--config {path}: there is no such file.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise PippinError(f"--config {path}: cannot be read ({error}).") from None
     except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" at line {where.line + 1}" if where else ""
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
         raise PippinError(f"--config {path}: not valid YAML or JSON{line}.") from None
+    if loaded is None:
+        raise PippinError(f"--config {path}: the file is empty; expected `name: value` lines.")
     if not isinstance(loaded, dict):
         raise PippinError(f"--config {path}: expected `name: value` lines, found {type(loaded).__name__}.")
-    return [Given(str(key).replace("-", "_"), value, f"{key} (in {path})") for key, value in loaded.items()]
+    return loaded
 
 
-def _foreign_mistake(given: Given, name: str) -> list[str]:
-    """Why a name that is no field cannot be taken; nothing when it is merely not needed or turned off."""
-    if name in NOT_NEEDED:
+def _foreign_note(given: Given, name: str) -> list[str]:
+    """What to say of a name that is no field, at most one note; raises PippinError where it cannot be taken."""
+    refused = REFUSED
+    if name in REFUSED_WHEN_OFF and given.value is not None and is_off(given.value):
+        refused = REFUSED_WHEN_OFF
+    elif asks_for_nothing(name, given.value) and (name in NOT_NEEDED or name in REFUSED):
         return []
-    if name in REFUSED:
-        if is_off(given.value):
-            return []
-        reason, instead = REFUSED[name]
-        return [f"{given.said_as} cannot be honoured: {reason}.{' ' + instead if instead else ''}"]
+    elif name in NOT_NEEDED:
+        return [f"{given.said_as}: not needed: {NOT_NEEDED[name]}."]
+    if name in refused:
+        reason, instead = refused[name]
+        raise PippinError(f"{given.said_as} cannot be honoured: {reason}.{' ' + instead if instead else ''}")
     prefix = "--" if given.said_as.startswith("--") else ""
     known = [*recipe_fields(), *ALIASES]
-    return [f"{given.said_as}: there is no such setting.{nearest(name, known, prefix)}"]
+    raise PippinError(f"{given.said_as}: there is no such setting.{nearest(name, known, prefix)}")
 
 
 def convert(field: Field, given: Given) -> Any:
@@ -109,6 +187,8 @@ def convert(field: Field, given: Given) -> Any:
     if value is None or (field.optional and isinstance(value, str) and value.lower() in ("none", "auto")):
         if field.optional or field.default is None:
             return None
+        raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
+    if field.kind in (str, tuple) and _is_empty(value):
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
     converted = _CONVERTERS[field.kind](value)
     if converted is None:
@@ -119,6 +199,10 @@ def convert(field: Field, given: Given) -> Any:
     return converted
 
 
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
 def _wanted(field: Field) -> str:
     return "one of " + ", ".join(field.choices) if field.choices else _KIND_NAMES.get(field.kind, "a list of names")
 
@@ -127,7 +211,7 @@ def _to_bool(value: Any) -> bool | None:
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
-    return True if word in _TRUE else False if word in _FALSE else None
+    return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
 
 
 def _to_int(value: Any) -> int | None:

@@ -25,7 +25,7 @@ class Recipe(DataFields, ModelFields, TrainingFields, RunFields):
 
     @property
     def wants_evaluation(self) -> bool:
-        return self.do_eval or not self.is_classic
+        return self.do_eval or not self.is_classic or self.eval_strategy in ("steps", "epoch")
 
     @property
     def wants_prediction(self) -> bool:

@@ -72,8 +72,8 @@ class RunFields:
     """When to keep a copy of the model under checkpoints/. Default: none; the best one
     stays there only until training ends."""
 
-    save_steps: float = 500
-    """Steps between copies with save_strategy steps; below 1, a share of all steps."""
+    save_steps: float | None = None
+    """Steps between copies; below 1, a share of all steps. Naming it means save_strategy steps. Default there: 500."""
 
     save_total_limit: int | None = None
     """Most copies to keep; the best one always stays. Default: 2."""

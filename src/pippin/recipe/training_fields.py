@@ -44,7 +44,7 @@ class TrainingFields:
         "cosine_warmup_with_min_lr",
         "warmup_stable_decay",
     ] = "linear"
-    """Shape of the learning rate over the run, as transformers names it."""
+    """Shape of the learning rate over the run, as transformers names it; those that the installed transformers has."""
 
     lr_scheduler_kwargs: dict[str, Any] | None = None
     """Extra arguments of the schedule, as JSON: '{"num_cycles": 2}'."""

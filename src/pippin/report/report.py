@@ -17,6 +17,8 @@ class Report:
     text_columns: tuple[str, ...] = ()
     best_step: int | None = None
     stopped_early: bool = False
+    peak_memory: int = 0
+    """Most bytes held on the device while training."""
     per_class: dict[str, dict[str, float]] = field(default_factory=dict)
     """Precision, recall, F1 and rows by class, on the test rows where they have labels, else on the validation rows."""
     confusion: list[list[int]] = field(default_factory=list)

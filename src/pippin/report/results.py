@@ -50,6 +50,7 @@ def make_report(
         text_columns=data.columns.text,
         best_step=outcome.best_step if outcome else None,
         stopped_early=bool(outcome and outcome.stopped_early),
+        peak_memory=outcome.peak_memory if outcome else 0,
         per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
         confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],
         judged_on=judged_on,

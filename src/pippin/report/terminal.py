@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,15 +39,23 @@ _PLAN_WORDS = {
 }
 _WITHOUT_TRAINING = {"device", "precision", "max_length"}
 
+_BAR_WIDTH = 16
+#: Where the output is a file or a pipe, tables may be as wide as this.
 _PIPE_WIDTH = 160
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Whoever read our output is gone (`| head`): go on without a word, for the work is not done."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Terminal:
     """Prints notes, the plan, progress and results; says less when asked to."""
 
     def __init__(self, quiet: bool = False, live: bool = True, console: Console | None = None):
-        # Where the output is a file or a pipe there is no width to keep to: lines stay whole.
-        self.console = console or Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+        self.console = console or _Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
         self.quiet = quiet
         self.live = live and self.console.is_terminal and not quiet
         self.bar: Progress | None = None
@@ -58,16 +67,20 @@ class Terminal:
 
     def say(self, text: str) -> None:
         if not self.quiet:
-            self.console.print(escape(text))
+            self._line(escape(text))
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
         if not self.quiet:
-            self.console.print(f"[dim]note:[/dim] {escape(text)}")
+            self._line(f"[dim]note:[/dim] {escape(text)}")
 
     def warn(self, text: str) -> None:
         """Something that may be wrong; never hidden."""
-        self.console.print(f"[yellow]warning:[/yellow] {escape(text)}")
+        self._line(f"[yellow]warning:[/yellow] {escape(text)}")
+
+    def _line(self, markup: str) -> None:
+        """One line; only a terminal breaks it to its width."""
+        self.console.print(markup, soft_wrap=not self.console.is_terminal)
 
     def show_plan(self, plan: Plan, headline: str, trains: bool = True) -> None:
         """The plan, one choice a line with its reason; without training, only what concerns the rest."""
@@ -98,7 +111,7 @@ class Terminal:
         if self.live:
             self.bar = Progress(
                 TextColumn("training"),
-                BarColumn(bar_width=24),
+                BarColumn(bar_width=_BAR_WIDTH),
                 TextColumn("{task.completed}/{task.total}"),
                 TextColumn("{task.fields[figures]}"),
                 console=self.console,
@@ -131,18 +144,20 @@ class Terminal:
             self.console.print(f"epoch {figures['epoch']:g} · {shown}{mark}")
 
     def _show_log(self, figures: dict[str, Any]) -> None:
-        text = (
-            f"loss {figures['loss']:.4f} · {figures['samples_per_second']:.0f} samples/s · "
-            f"{figures['tokens_per_second']:.0f} tokens/s · {_bytes(figures['memory'])} · "
-            f"{_time(figures['seconds_left'])} left"
-        )
+        parts = [
+            f"loss {figures['loss']:.4f}",
+            f"{figures['samples_per_second']:.0f} samples/s",
+            f"{figures['tokens_per_second']:.0f} tokens/s",
+            _bytes(figures["memory"]),
+            f"{_time(figures['seconds_left'])} left",
+        ]
         if self.bar is not None:
+            room = self.console.width - _BAR_WIDTH - 2 * len(str(self.total_steps)) - 14
+            text = _fit([parts[-1], *parts[:-1]], room)
             self.bar.update(self.bar.task_ids[0], completed=figures["step"], figures=text)
         else:
-            self.console.print(
-                f"step {figures['step']}/{self.total_steps} · epoch {figures['epoch']:.2f} · "
-                f"lr {figures['learning_rate']:.2e} · {text}"
-            )
+            place = f"step {figures['step']}/{self.total_steps} · epoch {figures['epoch']:.2f}"
+            self._line(" · ".join([place, f"lr {figures['learning_rate']:.2e}", *parts]))
 
     def show_report(self, report: Report) -> None:
         """The result first, then where it is."""
@@ -164,9 +179,12 @@ class Terminal:
         if "train_runtime" in report.results:
             early = ", stopped early" if report.stopped_early else ""
             self.console.print(
-                f"trained {report.results['epoch']:g} epochs in {_time(report.results['train_runtime'])}"
-                f"{early}; kept the model of step {report.best_step}"
+                f"trained {report.results['epoch']:g} epochs in {_time(report.results['train_runtime'])}{early}, "
+                f"{_bytes(report.peak_memory)} at most; kept the model of step {report.best_step}"
             )
+        if report.best_step is None:
+            self.console.print(f"results in [bold]{escape(report.folder)}[/bold]")
+            return
         self.console.print(f"saved in [bold]{escape(report.folder)}[/bold]")
         second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
         self.console.print(escape(f'try: pippin predict {report.folder} --text "…"{second}'))
@@ -192,13 +210,24 @@ class Terminal:
             yield lambda count: bar.advance(task, count)
 
 
+def _fit(parts: list[str], room: int) -> str:
+    """As many parts as there is room for, the first ones first."""
+    text = ""
+    for part in parts:
+        longer = f"{text} · {part}" if text else part
+        if len(longer) > room:
+            break
+        text = longer
+    return text
+
+
 def _goes_without_saying(name: str, plan: Plan) -> bool:
     """Choices that tell a person nothing; run.json holds them all."""
     return (
         (name == "micro_batch" and plan.micro_batch.value == plan.batch_size.value)
         or (name == "head_learning_rate" and plan.head_learning_rate.value == plan.learning_rate.value)
         or (name == "patience" and plan.patience.value == 0)
-        or (name == "save_steps" and plan.save_steps.value <= 0)
+        or (name == "save_steps" and plan.save_steps.value == 0)
     )
 
 
@@ -207,8 +236,6 @@ def _plan_value(name: str, value: Any) -> str:
         return f"{value:.2e}"
     if name == "pad_lengths":
         return ", ".join(map(str, value)) if value else "longest row"
-    if name == "save_steps" and value == -1:
-        return "best"
     if name in ("logging_steps", "eval_steps", "save_steps"):
         return f"{value} steps" if value else "never"
     if name == "best_metric":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pippin.training.metrics import LOWER_IS_BETTER
@@ -27,6 +28,8 @@ class BestSoFar:
     def update(self, value: float, step: int) -> bool:
         """Take a new evaluation; returns whether it is the one to keep."""
         gain = float("inf") if self.value is None else (value - self.value) * (1 if self.greater_is_better else -1)
+        if math.isnan(value):  # no number is no gain, and nothing to compare with later
+            gain = -float("inf")
         self.without_gain = 0 if gain > self.threshold else self.without_gain + 1
         if gain >= 0:
             self.value, self.step = value, step

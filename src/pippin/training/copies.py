@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from pippin.errors import PippinError
+
 #: Copies kept when the user names no number.
 _KEEP = 2
 
@@ -14,8 +16,8 @@ _KEEP = 2
 class Copies:
     """Writes copies whole (staging, then rename) and deletes only those that it wrote itself."""
 
-    def __init__(self, folder: Path, limit: int | None):
-        self.folder, self.limit = folder, limit or _KEEP
+    def __init__(self, folder: Path, tokenizer: Any, limit: int | None):
+        self.folder, self.tokenizer, self.limit = folder, tokenizer, limit or _KEEP
         self.written: list[Path] = []
 
     def save(self, model: Any, step: int, best_step: int) -> Path:
@@ -26,6 +28,7 @@ class Copies:
         self.folder.mkdir(exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
         model.save_pretrained(partial)
+        self.tokenizer.save_pretrained(partial)
         os.rename(partial, final)
         self.written.append(final)
         for old in self.written[: -self.limit]:
@@ -39,6 +42,8 @@ class Copies:
         from safetensors.torch import load_model
 
         shards = sorted(self._path(step).glob("*.safetensors"))
+        if not shards:
+            raise PippinError(f"{self._path(step)}: the copy of the best model is gone, so it cannot be kept.")
         for shard in shards:
             load_model(model, shard, strict=len(shards) == 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -25,10 +26,15 @@ class Events:
             "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             **figures,
         }
-        self.file.write(json.dumps(line) + "\n")
+        self.file.write(json.dumps({key: _plain(value) for key, value in line.items()}, allow_nan=False) + "\n")
         self.file.flush()
         for listener in self.listeners:
             listener(name, figures)
 
     def close(self) -> None:
         self.file.close()
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity and no NaN."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -26,7 +26,6 @@ class Inference:
     backend: Backend
     precision: str = "fp32"
     pad_lengths: tuple[int, ...] = ()
-    pad_token: int = 0
     most_rows: int | None = None
 
     def logits(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> tuple[np.ndarray, int]:
@@ -38,7 +37,7 @@ class Inference:
         budget = self.backend.evaluation_tokens
         with torch.inference_mode(), self.backend.autocast(self.precision):
             for rows in evaluation_order(encoded.lengths, self.most_rows or 256, budget):
-                batch = collate(encoded, rows, self.pad_lengths, self.pad_token)
+                batch = collate(encoded, rows, self.pad_lengths)
                 inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
                 logits = self.model(**inputs).logits.float().cpu().numpy()
                 if results is None:
@@ -77,11 +76,18 @@ class Evaluation:
         return {f"{prefix}_{name}{suffix}": value for name, value in figures.items()}
 
 
-def evaluate(inference: Inference, encoded: Encoded, task: Task, labels: Labels, loss: Loss) -> Evaluation:
+def evaluate(
+    inference: Inference,
+    encoded: Encoded,
+    task: Task,
+    labels: Labels,
+    loss: Loss,
+    on_rows: Callable[[int], None] | None = None,
+) -> Evaluation:
     """Score a model on labelled rows."""
     assert encoded.labels is not None
     start = time.perf_counter()
-    logits, batches = inference.logits(encoded)
+    logits, batches = inference.logits(encoded, on_rows)
     seconds = max(time.perf_counter() - start, 1e-9)
     predictions = decide(logits, labels)
     metrics = score(task, predictions, encoded.labels)

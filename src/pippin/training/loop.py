@@ -34,6 +34,8 @@ class Outcome:
     seconds: float
     rows_seen: int
     tokens_seen: int
+    peak_memory: int
+    """Most bytes held on the device."""
     best_step: int
     """Step of the model that was kept."""
     stopped_early: bool
@@ -48,7 +50,6 @@ class Training:
     backend: Backend
     step: EagerStep
     encoded: Encoded
-    pad_token: int
     evaluate: Callable[[], Evaluation]
     events: Events
     copies: Copies
@@ -72,10 +73,10 @@ def train(job: Training) -> Outcome:
         if _is_due(plan.logging_steps.value, step, plan.steps.value) or (step == 1 and recipe.logging_first_step):
             _log(job, step, epoch, meter)
         if _is_due(plan.eval_steps.value, step, plan.steps.value) and _past_delay(recipe, step, epoch):
-            improved = _evaluate(job, step, epoch, meter, best)
-            if improved and plan.save_steps.value == -1:
+            is_best = _evaluate(job, step, epoch, meter, best)
+            if is_best and (_keeps_best(job) or recipe.save_strategy == "best"):
                 _save(job, step, best)
-        if plan.save_steps.value > 0 and _is_due(plan.save_steps.value, step, plan.steps.value):
+        if _is_due(plan.save_steps.value, step, plan.steps.value):
             _save(job, step, best)
         if recipe.torch_empty_cache_steps and step % recipe.torch_empty_cache_steps == 0:
             job.backend.empty_cache()
@@ -87,7 +88,9 @@ def train(job: Training) -> Outcome:
     if not math.isfinite(mean_loss):
         raise _not_finite(step, "loss")
     kept = _restore_best(job, best, step)
-    return Outcome(step, epoch, mean_loss, meter.seconds, meter.rows, meter.tokens, kept, stopped_early)
+    return Outcome(
+        step, epoch, mean_loss, meter.seconds, meter.rows, meter.tokens, meter.peak_memory, kept, stopped_early
+    )
 
 
 def _steps(job: Training) -> Iterator[tuple[float, np.ndarray]]:
@@ -96,8 +99,8 @@ def _steps(job: Training) -> Iterator[tuple[float, np.ndarray]]:
     done, epoch = 0, 0
     while done < plan.steps.value:
         order = training_order(lengths, plan.batch_size.value, plan.batching.value, recipe.order_seed, epoch)
-        if recipe.dataloader_drop_last and len(order) > 1 and len(order[-1]) < plan.batch_size.value:
-            order = order[:-1]
+        if recipe.dataloader_drop_last:
+            order = _without_short_end(order, plan.micro_batch.value)
         for place, rows in enumerate(order, 1):
             if done == plan.steps.value:
                 return
@@ -106,10 +109,16 @@ def _steps(job: Training) -> Iterator[tuple[float, np.ndarray]]:
         epoch += 1
 
 
+def _without_short_end(order: list[np.ndarray], size: int) -> list[np.ndarray]:
+    """The batches without the rows that do not fill a last micro-batch; an epoch keeps at least one batch."""
+    whole = order[-1][: len(order[-1]) // size * size]
+    return [*order[:-1], *([whole] if len(whole) else [])] or order
+
+
 def _micro_batches(job: Training, rows: np.ndarray) -> list[Batch]:
     size = job.plan.micro_batch.value
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-    return [collate(job.encoded, part, job.plan.pad_lengths.value, job.pad_token) for part in parts]
+    return [collate(job.encoded, part, job.plan.pad_lengths.value) for part in parts]
 
 
 def _log(job: Training, step: int, epoch: float, meter: Meter) -> None:
@@ -125,7 +134,7 @@ def _evaluate(job: Training, step: int, epoch: float, meter: Meter, best: BestSo
     evaluation = job.evaluate()
     improved = best is not None and best.update(evaluation.metrics[best.metric], step)
     if job.step.metric_decides_rate:
-        job.step.schedule.step(evaluation.metrics["loss"])
+        job.step.schedule.step(evaluation.metrics[job.plan.best_metric.value or "loss"])
     job.events.emit("evaluation", step=step, epoch=round(epoch, 4), best=improved, **evaluation.results("eval"))
     meter.pause(time.perf_counter() - started)
     return improved
@@ -138,11 +147,14 @@ def _save(job: Training, step: int, best: BestSoFar | None) -> None:
 
 def _restore_best(job: Training, best: BestSoFar | None, last_step: int) -> int:
     """Leave the best weights in the model; returns their step."""
-    wanted = job.recipe.load_best_model_at_end or job.plan.patience.value > 0
-    if best is None or not wanted or best.step in (0, last_step):
+    if best is None or not _keeps_best(job) or best.step in (0, last_step):
         return last_step
     job.copies.load(job.step.model, best.step)
     return best.step
+
+
+def _keeps_best(job: Training) -> bool:
+    return job.recipe.load_best_model_at_end or job.plan.patience.value > 0
 
 
 def _best_so_far(job: Training) -> BestSoFar | None:
@@ -159,7 +171,8 @@ def _is_due(interval: int, step: int, last: int) -> bool:
 
 
 def _past_delay(recipe: Recipe, step: int, epoch: float) -> bool:
-    return (step if recipe.eval_strategy == "steps" else epoch) >= recipe.eval_delay
+    by_steps = recipe.eval_strategy == "steps" or (recipe.eval_strategy is None and recipe.eval_steps is not None)
+    return (step if by_steps else epoch) >= recipe.eval_delay
 
 
 def _not_finite(step: int, what: str) -> PippinError:

@@ -17,7 +17,7 @@ class Meter:
         self.loss = torch.zeros((), device=backend.device)
         self.norm = torch.zeros((), device=backend.device)
         self.started = self.since = time.perf_counter()
-        self.paused = self.paused_since = 0.0
+        self.paused_since = 0.0
         self.steps = self.rows = self.tokens = 0
         self.window_steps = self.window_rows = self.window_tokens = 0
         self.sum_of_losses = 0.0
@@ -35,7 +35,6 @@ class Meter:
 
     def pause(self, seconds: float) -> None:
         """Time that was not spent training, such as an evaluation."""
-        self.paused += seconds
         self.paused_since += seconds
 
     @property
@@ -58,6 +57,10 @@ class Meter:
         self.paused_since = 0.0
         self.window_steps = self.window_rows = self.window_tokens = 0
         return figures
+
+    @property
+    def peak_memory(self) -> int:
+        return self.backend.memory_peak() or 0
 
     def finish(self) -> float:
         """The mean loss over all steps."""

@@ -9,6 +9,7 @@ import torch
 from pippin.errors import PippinError
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
+from pippin.training.metrics import LOWER_IS_BETTER
 
 
 def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.optim.Optimizer:
@@ -39,13 +40,16 @@ def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan) 
     """transformers' schedule of that name."""
     from transformers.optimization import get_scheduler
 
+    settings = dict(recipe.lr_scheduler_kwargs or {})
+    if recipe.lr_scheduler_type == "reduce_lr_on_plateau":
+        settings.setdefault("mode", "min" if plan.best_metric.value in LOWER_IS_BETTER else "max")
     try:
         return get_scheduler(
             recipe.lr_scheduler_type,
             optimiser,
             num_warmup_steps=plan.warmup_steps.value,
             num_training_steps=plan.steps.value,
-            scheduler_specific_kwargs=recipe.lr_scheduler_kwargs,
+            scheduler_specific_kwargs=settings,
         )
     except (TypeError, ValueError) as error:
         arguments = f" with --lr_scheduler_kwargs {recipe.lr_scheduler_kwargs}" if recipe.lr_scheduler_kwargs else ""

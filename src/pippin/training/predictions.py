@@ -1,15 +1,22 @@
-"""Predictions as files: a CSV with label and score, and the tab-separated file that run_glue.py writes."""
+"""Predictions as files: rows with label and score, and the tab-separated file that run_glue.py writes."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+from collections.abc import Collection, Sequence
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from pippin.data.dataset import Dataset
 from pippin.data.labels import Labels
 from pippin.training.run import RunFolder
+
+if TYPE_CHECKING:
+    from pippin.predictor import Prediction
 
 
 def write_predictions(folder: RunFolder, split: str, data: Dataset, logits: np.ndarray) -> None:
@@ -42,6 +49,40 @@ def label_and_score(logits: np.ndarray, labels: Labels) -> tuple[list[str], list
     probabilities = shifted / shifted.sum(axis=1, keepdims=True)
     best = probabilities.argmax(axis=1)
     return [labels.names[place] for place in best], [float(p[b]) for p, b in zip(probabilities, best, strict=True)]
+
+
+def write_labelled(
+    file: TextIO, suffix: str, columns: dict[str, list[Any]], answers: Sequence[Prediction | None]
+) -> None:
+    """Write the rows of a table with label and score added; rows without an answer get none."""
+    label, score = _free_name("label", columns), _free_name("score", columns)
+    rows = zip(zip(*columns.values(), strict=True), answers, strict=True)
+    if suffix == ".jsonl":
+        for cells, answer in rows:
+            line = dict(zip(columns, cells, strict=True)) | dict(zip((label, score), _plain(answer), strict=True))
+            file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+        return
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*columns, label, score])
+    for cells, answer in rows:
+        writer.writerow([*cells, answer.label if answer else "", _number(answer.score if answer else None)])
+
+
+def _plain(answer: Prediction | None) -> tuple[str | float | None, float | None]:
+    """Label and score as JSON has them: a number as a number, nothing as null."""
+    if answer is None:
+        return None, None
+    return answer.label if answer.value is None else answer.value, answer.score
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """A name for a new column that the input does not use already.
+
+    >>> _free_name("label", ["text", "label", "predicted_label"])
+    'predicted_label_2'
+    """
+    numbered = (f"predicted_{name}_{number}" for number in count(2))
+    return next(free for free in chain([name, f"predicted_{name}"], numbered) if free not in taken)
 
 
 def _truth(label: np.generic, labels: Labels) -> str:

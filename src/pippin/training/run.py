@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from pippin.records import from_json, to_json
 
 #: Number of the folder's format; raised when an older version could not read it.
 FORMAT = 1
+_COPY_NAME = re.compile(r"step-\d+|\.step-\d+\.partial")
 _RECORD, _EVENTS, _CHECKPOINTS, _STAGING = "run.json", "events.jsonl", "checkpoints", ".pippin-staging"
 
 
@@ -49,7 +51,7 @@ class Run:
     model: str
     started: str
     status: str = "started"
-    """started, finished or failed."""
+    """started, finished, interrupted or failed."""
     pippin: str = __version__
     format: int = FORMAT
     files: tuple[str, ...] = ()
@@ -132,11 +134,13 @@ def read_run(folder: Path) -> Run | None:
 def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
     """The run's folder, free to be written: new, empty, or Pippin's own with --overwrite_output_dir."""
     if recipe.output_dir is None:
+        _check_writable(Path("runs"))
         base = Path("runs") / "".join(c if c.isalnum() or c in "._-" else "-" for c in data_name)
         return RunFolder(next(path for path in _numbered(base) if not path.exists()))
     path = Path(recipe.output_dir)
     if path.exists() and not path.is_dir():
         raise PippinError(f"--output_dir {path} is a file; name a folder.")
+    _check_writable(path)
     if not path.exists() or not any(path.iterdir()):
         return RunFolder(path)
     run = read_run(path)
@@ -162,11 +166,18 @@ def clear(folder: RunFolder) -> None:
             (folder.path / name).unlink()
     if folder.checkpoints.is_dir() and not folder.checkpoints.is_symlink():
         for copy in folder.checkpoints.iterdir():
-            if copy.name.lstrip(".").startswith("step-") and copy.is_dir() and not copy.is_symlink():
+            if _COPY_NAME.fullmatch(copy.name) and copy.is_dir() and not copy.is_symlink():
                 shutil.rmtree(copy)
         if not any(folder.checkpoints.iterdir()):
             folder.checkpoints.rmdir()
     shutil.rmtree(folder.path / _STAGING, ignore_errors=True)
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse a place where no folder can be made, before hours of work end there."""
+    nearest = next(parent for parent in [path, *path.absolute().parents] if parent.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise PippinError(f"{path} cannot be written: {nearest} allows no new files. Name another --output_dir.")
 
 
 def _usual_mode() -> int:

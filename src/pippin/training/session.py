@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,72 +39,50 @@ class EncodedSplits:
 
 
 class Session:
-    """Holds the model on its device between training, evaluation and prediction."""
+    """Holds the model on its device between training, evaluation and prediction.
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        plan: Plan,
-        data: Dataset,
-        rows: EncodedSplits,
-        config: Any,
-        tokenizer: Any,
-        folder: RunFolder,
-        events: Events,
-    ):
-        self.recipe, self.plan, self.data, self.rows = recipe, plan, data, rows
-        self.tokenizer, self.folder, self.events = tokenizer, folder, events
+    All that can fail for the user's settings (weights, optimiser, schedule) is made at once, before a run's folder is
+    touched.
+    """
+
+    def __init__(self, recipe: Recipe, plan: Plan, data: Dataset, rows: EncodedSplits, config: Any, tokenizer: Any):
+        self.recipe, self.plan, self.data, self.rows, self.tokenizer = recipe, plan, data, rows, tokenizer
         self.backend = get_backend(plan.device.value)
         if recipe.tf32 is not None:
             self.backend.set_tf32(recipe.tf32)
-        self._seed()  # the new head draws from here
+        seed_everything(recipe.seed, self.backend)  # the new head draws from here
         self.model: Any = self.backend.place(load_model(recipe, config))
         self.loss = Loss(data.labels.regression, recipe.label_smoothing_factor)
-
-    @cached_property
-    def inference(self) -> Inference:
-        return Inference(
+        self.inference = Inference(
             self.model,
             self.backend,
-            self.plan.precision.value,
-            self.plan.pad_lengths.value,
-            self._pad_token,
-            self.recipe.per_device_eval_batch_size,
+            plan.precision.value,
+            plan.pad_lengths.value,
+            recipe.per_device_eval_batch_size,
         )
+        self.step = self._make_step() if rows.train else None
 
-    def train(self) -> Outcome:
+    def train(self, folder: RunFolder, events: Events) -> Outcome:
         """Train on the training rows; the model keeps the best (or last) weights."""
         assert self.rows.train is not None
-        prepare_for_training(self.model, self.recipe)
-        optimiser = make_optimiser(self.model, self.recipe, self.plan)
-        schedule = make_schedule(optimiser, self.recipe, self.plan)
-        step = EagerStep(
-            self.model,
-            optimiser,
-            schedule,
-            self.loss,
-            self.backend,
-            self.plan.precision.value,
-            self.recipe.max_grad_norm,
-        )
-        copies = Copies(self.folder.checkpoints, self.recipe.save_total_limit)
-        self._seed()  # dropout draws from here on, whatever the loading of the model drew
-        self.events.emit("started", steps=self.plan.steps.value)
+        assert self.step is not None
+        copies = Copies(folder.checkpoints, self.tokenizer, self.recipe.save_total_limit)
+        seed_everything(self.recipe.seed, self.backend)  # dropout draws from here on, whatever loading drew
+        events.emit("started", steps=self.plan.steps.value)
         outcome = train(
             Training(
                 self.recipe,
                 self.plan,
                 self.backend,
-                step,
+                self.step,
                 self.rows.train,
-                self._pad_token,
                 self._evaluate_first,
-                self.events,
+                events,
                 copies,
             )
         )
-        self.events.emit("trained", step=outcome.steps, kept=outcome.best_step)
-        if self.recipe.save_strategy is None:
+        events.emit("trained", step=outcome.steps, kept=outcome.best_step)
+        if self.plan.save_steps.value == 0 and self.recipe.save_strategy != "best":
             copies.drop_all()  # the best one is now the run's model
         return outcome
 
@@ -113,36 +90,36 @@ class Session:
         """Scores on every validation split."""
         return {name: self._evaluate(encoded) for name, encoded in self.rows.validation.items()}
 
-    def predict(self, split: str, on_rows: Callable[[int], None]) -> Evaluation | None:
+    def predict(self, split: str, folder: RunFolder, on_rows: Callable[[int], None]) -> Evaluation | None:
         """Write the predictions of a test split; returns its score where it has labels."""
         encoded = self.rows.test[split]
         evaluation = None
         if encoded.labels is not None:
-            evaluation = self._evaluate(encoded)
+            evaluation = self._evaluate(encoded, on_rows)
             logits = evaluation.logits
         else:
             logits, _ = self.inference.logits(encoded, on_rows)
-        write_predictions(self.folder, split, self.data, logits)
+        write_predictions(folder, split, self.data, logits)
         return evaluation
 
-    def save_model(self) -> None:
+    def save_model(self, folder: RunFolder) -> None:
         """The model and its tokenizer into the run's folder, as transformers lays them out."""
 
         def save(staging: Path) -> None:
             self.model.save_pretrained(staging)
             self.tokenizer.save_pretrained(staging)
 
-        self.folder.fill(save)
+        folder.fill(save)
+
+    def _make_step(self) -> EagerStep:
+        prepare_for_training(self.model, self.recipe)
+        optimiser = make_optimiser(self.model, self.recipe, self.plan)
+        schedule = make_schedule(optimiser, self.recipe, self.plan)
+        precision, max_grad_norm = self.plan.precision.value, self.recipe.max_grad_norm
+        return EagerStep(self.model, optimiser, schedule, self.loss, self.backend, precision, max_grad_norm)
 
     def _evaluate_first(self) -> Evaluation:
         return self._evaluate(next(iter(self.rows.validation.values())))
 
-    def _evaluate(self, encoded: Encoded) -> Evaluation:
-        return evaluate(self.inference, encoded, self.data.task, self.data.labels, self.loss)
-
-    def _seed(self) -> None:
-        seed_everything(self.recipe.seed, self.backend, self.recipe.full_determinism)
-
-    @property
-    def _pad_token(self) -> int:
-        return self.tokenizer.pad_token_id or 0
+    def _evaluate(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> Evaluation:
+        return evaluate(self.inference, encoded, self.data.task, self.data.labels, self.loss, on_rows)

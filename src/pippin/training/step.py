@@ -40,12 +40,7 @@ class EagerStep:
             (self.scaler.scale(loss) if self.scaler else loss).backward()
             total += loss.detach()
         norm = self._clip()
-        if self.scaler:
-            self.scaler.step(self.optimiser)
-            self.scaler.update()
-        else:
-            self.optimiser.step()
-        if not self.metric_decides_rate:
+        if self._update() and not self.metric_decides_rate:
             self.schedule.step()
         self.optimiser.zero_grad(set_to_none=True)
         return total, norm
@@ -61,6 +56,16 @@ class EagerStep:
         with self.backend.autocast(self.precision):
             logits = self.model(**inputs).logits
         return self.loss(logits, labels)
+
+    def _update(self) -> bool:
+        """Change the weights; False where the scaler found an overflow and left them as they were."""
+        if self.scaler is None:
+            self.optimiser.step()
+            return True
+        scale = self.scaler.get_scale()
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        return self.scaler.get_scale() >= scale
 
     def _clip(self) -> torch.Tensor:
         if self.scaler:

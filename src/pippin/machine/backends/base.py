@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from pippin.errors import PippinError
 from pippin.machine.machine import Device
 
 if TYPE_CHECKING:
@@ -78,5 +79,10 @@ class Backend:
         """A model on the device, laid out as the device needs it."""
         return model.to(self.device)
 
+    def prepare_deterministic(self) -> None:
+        """What the device needs before deterministic kernels can be asked for."""
+
     def set_tf32(self, on: bool) -> None:
         """TF32 for fp32 matrix products, where the device has it."""
+        if on:
+            raise PippinError(f"--tf32: the device {self.kind} has no TF32. Leave it out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from pippin.machine.backends.base import Backend
@@ -69,6 +70,9 @@ class CudaBackend(Backend):
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         # Pinned memory is what lets the copy run beside the GPU's work.
         return tensor.pin_memory().to(self.device, non_blocking=True)
+
+    def prepare_deterministic(self) -> None:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
     def set_tf32(self, on: bool) -> None:
         import torch
