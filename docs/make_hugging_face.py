@@ -45,7 +45,8 @@ def page() -> str:
     parts += [f"| `--{name}` | `--{field}` |" for name, field in sorted(ALIASES.items())]
     parts.append("\n## Accepted, not needed\n\n| flag | why |\n|---|---|")
     parts += [f"| `--{name}` | {why} |" for name, why in sorted(NOT_NEEDED.items())]
-    parts.append('\n## Refused, with the reason\n\nGiven their "off" value or Hugging Face's default they are fine.\n\n| flag | why |\n|---|---|')
+    parts.append("\n## Refused, with the reason\n\nGiven their off value or Hugging Face's default they are fine.")
+    parts.append("\n| flag | why |\n|---|---|")
     parts += [f"| `--{name}` | {why}. {instead} |" for name, (why, instead) in sorted(REFUSED.items())]
     parts.append(f"\nAll other flags of run_glue.py are honoured: Pippin has {len(recipe_fields())} settings.\n")
     return "\n".join(parts)
