@@ -97,7 +97,7 @@ def test_markup_in_data_stays_text(screen):
     terminal, out = screen()
     terminal.show_report(
         Report("runs/[bold]x", {"eval_accuracy": 0.5, "eval_samples": 4}, "accuracy",
-               per_class={"[red]danger": {"precision": 0, "recall": 0, "f1": 0, "rows": 4}})
+               per_class={"[red]danger": {"precision": 0, "recall": 0, "f1": 0, "rows": 4}}, confusion=[[4]])
     )  # fmt: skip
     assert "[red]danger" in out.getvalue()
     assert "runs/[bold]x" in out.getvalue()
@@ -114,3 +114,20 @@ def test_pair_models_show_how_to_give_two_texts(screen):
     terminal, out = screen()
     terminal.show_report(Report("run", {}, "accuracy", text_columns=("a", "b"), best_step=1))
     assert '--text "…" --text2 "…"' in out.getvalue()
+
+
+def test_confusion_matrix_up_to_eight_classes(screen):
+    figures = {"precision": 0.5, "recall": 0.5, "f1": 0.5, "rows": 4}
+    terminal, out = screen()
+    two = Report("run", {}, "accuracy", per_class={"no": figures, "yes": figures}, confusion=[[3, 1], [0, 4]])
+    terminal.show_report(two)
+    assert "taken for" in out.getvalue()
+    assert [line.split() for line in out.getvalue().splitlines() if line.startswith(("no", "yes"))] == [
+        ["no", "0.500", "0.500", "0.500", "4", "3", "1"],
+        ["yes", "0.500", "0.500", "0.500", "4", "·", "4"],
+    ]
+    terminal, out = screen()
+    names = [f"c{number}" for number in range(9)]
+    many = Report("run", {}, "accuracy", per_class=dict.fromkeys(names, figures), confusion=[[0] * 9] * 9)
+    terminal.show_report(many)
+    assert "taken for" not in out.getvalue()

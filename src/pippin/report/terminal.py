@@ -40,6 +40,8 @@ _PLAN_WORDS = {
 _WITHOUT_TRAINING = {"device", "precision", "max_length"}
 
 _BAR_WIDTH = 16
+#: Figures by class are shown up to so many classes, the confusion matrix up to so many; report.json has them all.
+_MOST_CLASSES, _MOST_IN_MATRIX = 20, 8
 #: Where the output is a file or a pipe, tables may be as wide as this.
 _PIPE_WIDTH = 160
 
@@ -174,7 +176,7 @@ class Terminal:
                 rows = report.results.get(f"{prefix}_samples")
                 shown = " · ".join(f"{name} [bold]{value:.4f}[/bold]" for name, value in figures.items())
                 self.console.print(f"{title}: {shown} ({rows} rows)")
-        if report.per_class and len(report.per_class) <= 20:
+        if report.per_class and len(report.per_class) <= _MOST_CLASSES:
             self._show_classes(report)
         if "train_runtime" in report.results:
             early = ", stopped early" if report.stopped_early else ""
@@ -190,12 +192,19 @@ class Terminal:
         self.console.print(escape(f'try: pippin predict {report.folder} --text "…"{second}'))
 
     def _show_classes(self, report: Report) -> None:
-        table = Table(title=f"by class, on the {report.judged_on} rows", title_justify="left", box=None, padding=(0, 2))
-        for heading in ("class", "precision", "recall", "f1", "rows"):
-            table.add_column(heading, justify="left" if heading == "class" else "right")
-        for name, figures in report.per_class.items():
+        """Figures by class, and how often each class was taken for each other, where there is room for it."""
+        headings = ["class", "precision", "recall", "f1", "rows"]
+        names = list(report.per_class)
+        with_matrix = len(names) <= _MOST_IN_MATRIX
+        title = f"by class, on the {report.judged_on} rows"
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        for heading in [*headings, *(["taken for", *names] if with_matrix else [])]:
+            table.add_column(escape(heading), justify="left" if heading == "class" else "right")
+        for name, taken in zip(names, report.confusion, strict=True):
+            figures = report.per_class[name]
             shown = [f"{figures[key]:.3f}" for key in ("precision", "recall", "f1")]
-            table.add_row(escape(name), *shown, str(int(figures["rows"])))
+            matrix = ["", *(str(count or "·") for count in taken)] if with_matrix else []
+            table.add_row(escape(name), *shown, str(int(figures["rows"])), *matrix)
         self.console.print(table)
 
     @contextmanager
