@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +17,10 @@ from pippin.models.loading import load_config, load_model, load_tokenizer, longe
 from pippin.plan.device import choose_device
 from pippin.recipe import Recipe
 from pippin.training.inference import Inference
-from pippin.training.predictions import label_and_score
+from pippin.training.predictions import Prediction, label_and_score
 from pippin.training.run import Run, read_run
 
 _HUB_NAME = re.compile(r"(?!runs/)\w[\w.-]*/\w[\w.-]*")
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One text's answer: a class with its probability, or for regression a number."""
-
-    label: str
-    """The class; for regression the number in four decimals."""
-    score: float | None
-    """The probability of the class; None for regression."""
-    value: float | None = None
-    """The number in full; None for classes."""
 
 
 class Predictor:

@@ -14,7 +14,8 @@ from pippin.errors import Mistakes, PippinError, nearest
 
 if TYPE_CHECKING:
     from pippin.data.tables import Table
-    from pippin.predictor import Prediction, Predictor
+    from pippin.predictor import Predictor
+    from pippin.training.predictions import Prediction
 
 HELP = """
 Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--device NAME]

@@ -7,7 +7,8 @@ from pathlib import Path
 from pippin.cli.flags import help_page, split_words
 from pippin.data.tasks import known_task
 from pippin.machine.backends import check_device_name, prepare_environment
-from pippin.recipe.reading import Given, Reading, read_recipe, settings_from_file
+from pippin.recipe.files import settings_from_file
+from pippin.recipe.reading import Given, Reading, read_recipe
 
 INTRO = """
 Usage: pippin train [FILE|FOLDER] [--flag value ...] [--config FILE]

@@ -86,7 +86,7 @@ def train(job: Training) -> Outcome:
     job.backend.synchronize()
     mean_loss = meter.finish()
     if not math.isfinite(mean_loss):
-        raise _not_finite(step, "loss")
+        raise _not_finite(step)
     kept = _restore_best(job, best, step)
     return Outcome(
         step, epoch, mean_loss, meter.seconds, meter.rows, meter.tokens, meter.peak_memory, kept, stopped_early
@@ -124,7 +124,7 @@ def _micro_batches(job: Training, rows: np.ndarray) -> list[Batch]:
 def _log(job: Training, step: int, epoch: float, meter: Meter) -> None:
     figures = meter.read()
     if not math.isfinite(figures["loss"]):
-        raise _not_finite(step, "loss")
+        raise _not_finite(step)
     job.events.emit("log", step=step, epoch=round(epoch, 4), learning_rate=job.step.learning_rate, **figures)
 
 
@@ -175,8 +175,8 @@ def _past_delay(recipe: Recipe, step: int, epoch: float) -> bool:
     return (step if by_steps else epoch) >= recipe.eval_delay
 
 
-def _not_finite(step: int, what: str) -> PippinError:
+def _not_finite(step: int) -> PippinError:
     return PippinError(
-        f"the {what} is no longer a number by step {step}, so training stopped. "
+        f"the loss is no longer a number by step {step}, so training stopped. "
         "Lower --learning_rate (a tenth is a good start), or leave --fp16 out."
     )

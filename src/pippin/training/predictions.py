@@ -6,8 +6,9 @@ import csv
 import io
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -15,8 +16,17 @@ from pippin.data.dataset import Dataset
 from pippin.data.labels import Labels
 from pippin.training.run import RunFolder
 
-if TYPE_CHECKING:
-    from pippin.predictor import Prediction
+
+@dataclass(frozen=True)
+class Prediction:
+    """One text's answer: a class with its probability, or for regression a number."""
+
+    label: str
+    """The class; for regression the number in four decimals."""
+    score: float | None
+    """The probability of the class; None for regression."""
+    value: float | None = None
+    """The number in full; None for classes."""
 
 
 def write_predictions(folder: RunFolder, split: str, data: Dataset, logits: np.ndarray) -> None:
