@@ -14,6 +14,7 @@ COMMANDS = {
         "pippin.cli.train",
         "Fine-tune a model on a file, a folder, a known task, or the built-in questions.",
     ),
+    "doctor": ("pippin.cli.doctor", "Is this computer ready? What was found, and what to type where it is not."),
     "predict": ("pippin.cli.predict", "Label texts with a trained model."),
 }
 

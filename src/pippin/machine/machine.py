@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+#: What stands for a version where there is none.
+MISSING = "missing"
 
 
 @dataclass(frozen=True)
@@ -17,13 +20,18 @@ class Device:
     """Memory that a job may use there; None when unknown."""
     bf16: bool
     """Whether bfloat16 works on it, and has units for it."""
+    trouble: str = ""
+    """What went wrong when a small operation was tried on it; empty when it worked."""
 
 
 @dataclass(frozen=True)
 class Machine:
     system: str
+    """Darwin, Linux or Windows."""
     release: str
+    """The version of macOS, or the kernel's."""
     architecture: str
+    """Of this Python: arm64, x86_64 …"""
     python: str
     torch: str
     transformers: str
@@ -31,3 +39,19 @@ class Machine:
     memory_bytes: int | None
     devices: tuple[Device, ...]
     """In the order in which Pippin prefers them."""
+    native_architecture: str = ""
+    """Of the processor itself, which may differ from Python's under Rosetta; empty when unknown."""
+    chip: str = ""
+    """The processor's name."""
+    torch_builds: tuple[str, ...] = ()
+    """The kinds of device that this torch was built for."""
+    packages: dict[str, str] = field(default_factory=dict)
+    """Versions of what Pippin stands on; `missing`, or `broken: …` where an import fails."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Environment variables that change how torch or the Hub behave."""
+    in_conda: bool = False
+    swap_used_bytes: int | None = None
+    free_disk_bytes: int | None = None
+    """In the current folder."""
+    on_battery: bool | None = None
+    low_power_mode: bool | None = None

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.report.report import Report
@@ -107,6 +108,17 @@ class Terminal:
             self.note(text)
         for text in warnings:
             self.warn(text)
+
+    def show_checks(self, checks: list[Check], ready: bool) -> None:
+        """The doctor's findings: one a line, with the reason and the cure below where there is one."""
+        marks = {OK: "[green]ok  [/green]", NOTE: "[yellow]note[/yellow]", BAD: "[red]bad [/red]"}
+        width = max(len(check.name) for check in checks)
+        for check in checks:
+            self._line(f"{marks[check.status]}  {escape(check.name):{width}}  {escape(check.found)}")
+            for text in (check.why, check.todo and f"→ {check.todo}"):
+                if text and check.status != OK:
+                    self._line(" " * (width + 8) + escape(text))
+        self._line("\nReady." if ready else "\nNot ready: put right what is marked bad, from the top.")
 
     def _start_training(self, steps: int) -> None:
         self.total_steps = steps

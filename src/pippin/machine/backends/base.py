@@ -34,6 +34,10 @@ class Backend:
         """The devices of this kind that are here; empty where there are none."""
         raise NotImplementedError
 
+    def is_built(self) -> bool:
+        """Whether the installed torch was built for this kind of device."""
+        return True
+
     def why_missing(self) -> str:
         """Why ``devices`` is empty, and what to do."""
         return f"torch finds no {self.kind} device on this computer"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from pathlib import Path
 
 from pippin.machine.backends.base import Backend
 from pippin.machine.machine import Device
+from pippin.machine.system import chip_name
 
 
 class CpuBackend(Backend):
@@ -17,7 +17,7 @@ class CpuBackend(Backend):
         super().__init__(None)
 
     def devices(self) -> list[Device]:
-        return [Device(self.kind, _processor_name(), None, bf16=True)]
+        return [Device(self.kind, chip_name(), None, bf16=True)]
 
     def precision_problem(self, precision: str) -> str | None:
         if precision == "fp16":
@@ -39,13 +39,3 @@ class CpuBackend(Backend):
             return None
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _processor_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

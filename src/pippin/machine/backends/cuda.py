@@ -27,6 +27,11 @@ class CudaBackend(Backend):
             found.append(Device(self.kind, facts.name, facts.total_memory, bf16=facts.major >= 8))
         return found
 
+    def is_built(self) -> bool:
+        import torch
+
+        return torch.version.cuda is not None
+
     def why_missing(self) -> str:
         import torch
 

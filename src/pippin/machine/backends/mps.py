@@ -25,6 +25,11 @@ class MpsBackend(Backend):
             return []
         return [Device(self.kind, "Apple GPU", torch.mps.recommended_max_memory(), bf16=self._has_bf16())]
 
+    def is_built(self) -> bool:
+        import torch
+
+        return torch.backends.mps.is_built()
+
     def why_missing(self) -> str:
         import torch
 

@@ -1,0 +1,42 @@
+"""One finding of the doctor's, and small helpers that the checks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: In order of gravity.
+OK, NOTE, BAD = "ok", "note", "bad"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was looked at, what was found, why it matters and what to type."""
+
+    name: str
+    status: str
+    """ok, note (works, but look at it) or bad (stands in the way)."""
+    found: str
+    why: str = ""
+    todo: str = ""
+
+
+def release(text: str, parts: int = 2) -> tuple[int, ...]:
+    """The leading numbers of a version, for comparing.
+
+    >>> release("2.13.0+cpu"), release("12.4"), release("15")
+    ((2, 13), (12, 4), (15, 0))
+    """
+    numbers = []
+    for part in text.split("+")[0].split(".")[:parts]:
+        digits = "".join(letter for letter in part if letter.isdigit())
+        numbers.append(int(digits or 0))
+    return tuple(numbers + [0] * (parts - len(numbers)))
+
+
+def gigabytes(count: int) -> str:
+    """Bytes for people.
+
+    >>> gigabytes(8 * 2**30)
+    '8.0 GB'
+    """
+    return f"{count / 2**30:.1f} GB"

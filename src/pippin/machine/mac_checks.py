@@ -1,0 +1,156 @@
+"""What the doctor asks of a Mac. Pure functions of a Machine; facts from PyTorch's macOS wheels, not measured by us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pippin.machine.backends.mps import MpsBackend
+from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes, release
+from pippin.machine.machine import MISSING, Machine
+
+#: torch releases from this one on -> the oldest macOS that they run on, newest first.
+_MACOS_FLOORS = (((2, 15), (15, 0)), ((2, 9), (14, 0)), ((2, 6), (13, 0)), ((1, 12), (12, 3)))
+#: The newest torch for a macOS: (oldest macOS, torch release).
+_NEWEST_TORCH = (((15, 0), ""), ((14, 0), "2.14"), ((13, 0), "2.8"), ((12, 3), "2.5"))
+_LAST_INTEL_TORCH = "2.2.2"
+_FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
+_HIGH, _LOW = "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO"
+
+
+def mac_checks(machine: Machine) -> Iterator[Check]:
+    """Every check that makes sense on macOS, in the order in which to put things right."""
+    yield _processor(machine)
+    yield _python_architecture(machine)
+    yield _macos(machine)
+    if machine.torch != MISSING:
+        yield _gpu(machine)
+        yield _bfloat16(machine)
+        yield _fallback(machine)
+        yield from _watermarks(machine)
+    yield from _memory(machine)
+    if machine.low_power_mode:
+        todo = "Turn it off: System Settings > Battery > Low Power Mode."
+        yield Check("low power mode", NOTE, "on", "it slows the GPU down", todo)
+
+
+def macos_floor(torch: str) -> tuple[int, ...]:
+    """The oldest macOS that a torch release runs on."""
+    wanted = release(torch)
+    return next((floor for first, floor in _MACOS_FLOORS if wanted >= first), _MACOS_FLOORS[-1][1])
+
+
+def newest_torch(macos: str) -> str | None:
+    """The newest torch release for a macOS: empty for any, None where there is none with a GPU."""
+    return next((torch for floor, torch in _NEWEST_TORCH if release(macos) >= floor), None)
+
+
+def _is_arm(machine: Machine) -> bool:
+    return "arm64" in (machine.native_architecture, machine.architecture)
+
+
+def _processor(machine: Machine) -> Check:
+    name = machine.chip or machine.native_architecture or machine.architecture
+    if _is_arm(machine):
+        return Check("processor", OK, name)
+    why = f"the Apple GPU needs Apple silicon, and torch for Intel Macs ended with {_LAST_INTEL_TORCH}"
+    return Check(
+        "processor", BAD, f"{name} (Intel)", why, "Train on another computer, or on this CPU with an older torch."
+    )
+
+
+def _python_architecture(machine: Machine) -> Check:
+    if machine.architecture == "arm64":
+        return Check("Python", OK, f"{machine.python}, arm64")
+    found = f"{machine.python}, {machine.architecture}"
+    if not _is_arm(machine):
+        return Check("Python", NOTE, found, "right for an Intel Mac")
+    why = "this Python is translated by Rosetta, and torch cannot reach the GPU from it"
+    if machine.in_conda:
+        todo = "CONDA_SUBDIR=osx-arm64 conda create -n pippin python=3.12 && conda activate pippin"
+        return Check(
+            "Python", BAD, found + " (conda osx-64)", why, todo + " && conda config --env --set subdir osx-arm64"
+        )
+    todo = "Install the universal Python from python.org, then: arch -arm64 python3 -m venv .venv"
+    return Check("Python", BAD, found, why, todo)
+
+
+def _macos(machine: Machine) -> Check:
+    found, newest = machine.release, newest_torch(machine.release)
+    if machine.torch == MISSING:
+        if newest is None:
+            return Check("macOS", BAD, found, "torch needs macOS 12.3 for the GPU", "Update macOS in System Settings.")
+        return Check("macOS", OK, found)
+    floor = macos_floor(machine.torch)
+    if release(found) >= floor:
+        return Check("macOS", OK, f"{found}; torch {machine.torch} needs {_version(floor)}")
+    why = f"torch {machine.torch} needs macOS {_version(floor)} for the GPU"
+    older = f', or: pip install "torch<={newest}"' if newest else ""
+    return Check("macOS", BAD, found, why, f"Update macOS in System Settings{older}")
+
+
+def _gpu(machine: Machine) -> Check:
+    device = next((device for device in machine.devices if device.kind == MpsBackend.kind), None)
+    if device is not None and not device.trouble:
+        return Check("Apple GPU", OK, "torch uses it, and a small training step on it was right")
+    if device is not None:
+        todo = "Update torch; if it stays, report it to PyTorch with this text."
+        return Check("Apple GPU", BAD, device.trouble, "a small training step on it failed", todo)
+    if MpsBackend.kind not in machine.torch_builds:
+        why = "this torch was built without it (an x86_64 or a conda build)"
+        return Check("Apple GPU", BAD, "not built", why, "pip install --force-reinstall torch, in an arm64 Python")
+    why = "torch was built for it and does not find it; macOS is too old, or there is no GPU (a virtual machine)"
+    return Check("Apple GPU", BAD, "not available", why, "Put right what stands above, then try again.")
+
+
+def _bfloat16(machine: Machine) -> Check:
+    if release(machine.release) < (14, 0):
+        return Check("bfloat16", NOTE, "no", "--bf16 needs macOS 14", "Leave --bf16 out.")
+    if release(machine.torch) < (2, 6):
+        return Check("bfloat16", NOTE, "no", "--bf16 on the Apple GPU needs torch 2.6", 'pip install "torch>=2.6"')
+    return Check("bfloat16", OK, "can be used with --bf16")
+
+
+def _fallback(machine: Machine) -> Check:
+    value = machine.variables.get(_FALLBACK)
+    if value is None:
+        return Check("fallback", OK, f"{_FALLBACK} is not set; the pippin command sets it before torch is imported")
+    if value == "1":
+        return Check("fallback", OK, f"{_FALLBACK}=1")
+    why = (
+        "operators that the GPU lacks stop the run" if value == "0" else "torch reads anything but a number as an error"
+    )
+    return Check("fallback", NOTE if value == "0" else BAD, f"{_FALLBACK}={value}", why, f"export {_FALLBACK}=1")
+
+
+def _watermarks(machine: Machine) -> Iterator[Check]:
+    high, low = machine.variables.get(_HIGH), machine.variables.get(_LOW)
+    try:
+        high_ratio, low_ratio = float(high or 1.7), float(low or 1.4)
+    except ValueError:
+        yield Check("memory limits", BAD, f"{high}, {low}", "both must be numbers", f"unset {_HIGH} {_LOW}")
+        return
+    if high is not None and high_ratio == 0:
+        yield Check(
+            "memory limits", BAD, f"{_HIGH}={high}", "without a limit the whole system can freeze", f"unset {_HIGH}"
+        )
+    elif (high or low) and (low_ratio > high_ratio or high_ratio > 2):
+        why = "the low one must not be above the high one, and none above 2: torch refuses to start"
+        yield Check("memory limits", BAD, f"high {high_ratio:g}, low {low_ratio:g}", why, f"unset {_HIGH} {_LOW}")
+
+
+def _memory(machine: Machine) -> Iterator[Check]:
+    if machine.memory_bytes is None:
+        return
+    # Read off published out-of-memory messages: two thirds of the memory, three quarters on large machines.
+    share = 3 / 4 if machine.memory_bytes > 36 * 2**30 else 2 / 3
+    for_gpu = gigabytes(int(machine.memory_bytes * share))
+    budget = f"{gigabytes(machine.memory_bytes)}, of which the GPU may use about {for_gpu}"
+    if machine.memory_bytes < 12 * 2**30:
+        todo = "Start with --per_device_train_batch_size 8, and close other programs."
+        yield Check("memory", NOTE, budget, "enough for models like MiniLM; BERT-base needs care", todo)
+    else:
+        yield Check("memory", OK, budget)
+
+
+def _version(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers)).removesuffix(".0")

@@ -1,0 +1,72 @@
+"""Questions to the operating system. Each answers None (or "") where the system does not tell."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+_MAC = platform.system() == "Darwin"
+
+
+def total_memory() -> int | None:
+    """The computer's memory in bytes."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def native_architecture() -> str:
+    """The processor's own architecture, also where this Python runs translated."""
+    if _MAC and _ask("sysctl", "-n", "hw.optional.arm64") == "1":
+        return "arm64"
+    return platform.machine()
+
+
+def chip_name() -> str:
+    """The processor's name."""
+    if _MAC:
+        return _ask("sysctl", "-n", "machdep.cpu.brand_string")
+    names = re.findall(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return names[0] if names else platform.processor()
+
+
+def swap_used() -> int | None:
+    """Bytes of swap in use."""
+    if _MAC:
+        found = re.search(r"used = ([\d.]+)([KMG])", _ask("sysctl", "-n", "vm.swapusage"))
+        return int(float(found[1]) * 1024 ** (" KMG".index(found[2]))) if found else None
+    sizes = dict(re.findall(r"^(SwapTotal|SwapFree):\s+(\d+) kB$", _read("/proc/meminfo"), re.MULTILINE))
+    return (int(sizes["SwapTotal"]) - int(sizes["SwapFree"])) * 1024 if len(sizes) == 2 else None
+
+
+def on_battery() -> bool | None:
+    """Whether the computer runs on its battery."""
+    if _MAC:
+        answer = _ask("pmset", "-g", "batt")
+        return "Battery Power" in answer if answer else None
+    states = [_read(str(path)).strip() for path in Path("/sys/class/power_supply").glob("*/online")]
+    return "1" not in states if states else None
+
+
+def low_power_mode() -> bool | None:
+    """Whether macOS saves power at the cost of speed."""
+    found = re.search(r"lowpowermode\s+(\d)", _ask("pmset", "-g")) if _MAC else None
+    return found[1] == "1" if found else None
+
+
+def _ask(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
