@@ -342,3 +342,33 @@ def test_unread_test_rows_cannot_stop_the_job(train, word_file, write_rows):
     broken = write_rows("test.csv", [{"text": "", "label": "animal"}])
     _, results = train("--train_file", word_file, "--test_file", broken, "--do_train")
     assert "train_loss" in results
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB",
+        "MPS backend out of memory (MPS allocated: 5.0 GB, other allocations: 1 GB, max allowed: 9 GB). Tried to",
+        "[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: not enough memory: you tried to allocate 99 bytes",
+    ],
+)
+def test_out_of_memory_says_what_to_type(run_cli, word_file, tiny_model, monkeypatch, words):
+    def fail(*arguments: object) -> None:
+        raise RuntimeError(words)
+
+    monkeypatch.setattr("pippin.training.step.EagerStep.__call__", fail)
+    code, _, err = run_cli("train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run")
+    assert code == 2
+    assert "ran out of memory. Halve --per_device_train_batch_size" in err
+    assert json.loads(Path("run/run.json").read_text())["status"] == "failed"
+
+
+def test_other_errors_keep_their_traceback(word_file, tiny_model, monkeypatch):
+    import pippin
+
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr("pippin.training.step.EagerStep.__call__", fail)
+    with pytest.raises(RuntimeError, match="a bug of ours"):
+        pippin.train(word_file, model_name_or_path=tiny_model, output_dir="run", quiet=True)

@@ -9,7 +9,9 @@ from typing import Any
 from pippin.data.dataset import Dataset, prepare
 from pippin.data.encoding import encode
 from pippin.data.sources import find_source
+from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
+from pippin.machine.backends.base import Backend
 from pippin.machine.machine import Machine
 from pippin.machine.probe import probe
 from pippin.models.loading import (
@@ -61,7 +63,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
     with deterministic_kernels(recipe.full_determinism, backend):
         session = Session(recipe, plan, data, rows, config, tokenizer)
         # From here on the folder is ours: whatever could be refused has been.
-        with _recorded(folder, recipe, machine, plan, data, terminal) as events:
+        with _recorded(folder, recipe, machine, plan, data, terminal) as events, _explained_by(backend):
             report = _carry_out(session, folder, events, terminal)
     terminal.show_report(report)
     return report
@@ -152,6 +154,18 @@ def _recorded(
     finally:
         terminal.stop_training()
         events.close()
+
+
+@contextmanager
+def _explained_by(backend: Backend) -> Iterator[None]:
+    """Errors of the device in plain words."""
+    try:
+        yield
+    except Exception as error:
+        explanation = backend.explain(error)
+        if explanation is None:
+            raise
+        raise PippinError(explanation) from error
 
 
 def _data_card(data: Dataset) -> DataCard:

@@ -27,7 +27,9 @@ def loaded_by(arguments: list[str]) -> tuple[set[str], str]:
     return set(names.split()), output + done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["predict", "--help"], ["doctor", "--help"], ["--version"], []])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["predict", "--help"], ["doctor", "--help"], ["--version"], []]
+)
 def test_help_loads_nothing_heavy(arguments):
     names, output = loaded_by(arguments)
     assert names == set()

@@ -156,3 +156,13 @@ def test_settings_without_sense_here():
         plan({"eval_on_start": True}, has_validation=False)
     with pytest.raises(PippinError, match="reduce_lr_on_plateau needs evaluations"):
         plan({"lr_scheduler_type": "reduce_lr_on_plateau", "do_train": True})
+
+
+def test_several_processes_are_refused_with_the_reason(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(PippinError, match="gloo and nccl do not support its tensors"):
+        plan(devices=(MAC, CPU))
+    with pytest.raises(PippinError, match="start it without torchrun"):
+        plan()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert plan().device.value == "cpu"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
@@ -11,6 +13,15 @@ from pippin.recipe import Recipe
 
 def choose_device(recipe: Recipe, machine: Machine) -> Choice[str]:
     """The device asked for, or the first one that is there."""
+    chosen = _asked_or_best(recipe, machine)
+    processes = os.environ.get("WORLD_SIZE", "1")  # set by torchrun and its like
+    if processes.isdigit() and int(processes) > 1:
+        problem = get_backend(chosen.value).several_processes_problem()
+        raise PippinError(f"this was started as {processes} processes (WORLD_SIZE), but {problem}.")
+    return chosen
+
+
+def _asked_or_best(recipe: Recipe, machine: Machine) -> Choice[str]:
     if recipe.use_cpu:
         return Choice("cpu", "asked for by --use_cpu")
     if recipe.device:

@@ -11,6 +11,9 @@ from pippin.machine.machine import Device
 if TYPE_CHECKING:
     import torch
 
+#: CUDA's and MPS's own words, and those of torch's allocator on the CPU.
+_OUT_OF_MEMORY = ("out of memory", "not enough memory: you tried to allocate")
+
 
 class Backend:
     """A device: its name, its memory, its random state, and what is safe on it."""
@@ -82,6 +85,27 @@ class Backend:
     def place(self, model: torch.nn.Module) -> torch.nn.Module:
         """A model on the device, laid out as the device needs it."""
         return model.to(self.device)
+
+    def explain(self, error: BaseException) -> str | None:
+        """What an error of the device means and what to type next; None for errors that are not the device's."""
+        if self.is_out_of_memory(error):
+            return (
+                f"the device {self.kind} ran out of memory. Halve --per_device_train_batch_size and double "
+                "--gradient_accumulation_steps: the gradient stays the same. --max_seq_length and "
+                "--gradient_checkpointing help too."
+            )
+        return None
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Whether an error says that memory ran out, by the words that each device uses."""
+        text = str(error)
+        return isinstance(error, (RuntimeError, MemoryError)) and (
+            isinstance(error, MemoryError) or any(words in text for words in _OUT_OF_MEMORY)
+        )
+
+    def several_processes_problem(self) -> str:
+        """Why a job cannot be spread over several processes."""
+        return "Pippin trains in one process: start it without torchrun"
 
     def prepare_deterministic(self) -> None:
         """What the device needs before deterministic kernels can be asked for."""

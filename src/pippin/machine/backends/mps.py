@@ -51,6 +51,12 @@ class MpsBackend(Backend):
             return "float16 with a loss scaler on the Apple GPU needs torch 2.8 or newer"
         return None
 
+    def several_processes_problem(self) -> str:
+        return (
+            "the Apple GPU takes no part in torch.distributed: gloo and nccl do not support its tensors. "
+            "Start without torchrun, or train on the CPU with --use_cpu"
+        )
+
     def synchronize(self) -> None:
         import torch
 
