@@ -28,13 +28,15 @@ def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **set
     with _python_words():
         if reading.recipe.device:
             check_device_name(reading.recipe.device)
-        prepare_environment()
+        too_late = prepare_environment(reading.recipe.mps_fallback == "on")
         from pippin.job import run_job
         from pippin.report.terminal import Terminal
 
         terminal = Terminal(quiet=True) if quiet else Terminal.for_recipe(reading.recipe)
         for note in reading.notes:
             terminal.note(note)
+        if too_late:
+            terminal.warn(too_late)
         return run_job(reading.recipe, terminal)
 
 

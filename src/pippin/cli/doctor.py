@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pippin.errors import Mistakes, PippinError, nearest
+from pippin.machine.machine import Machine
 
 HELP = """
 Usage: pippin doctor [--json] [--machine FILE]
@@ -30,8 +30,9 @@ def run(arguments: list[str]) -> int:
         return 0
     as_json, file = _read(arguments)
     from pippin.machine.doctor import examine, is_ready
+    from pippin.machine.probe import probe_thoroughly
 
-    machine = _load(file) if file else _probe()
+    machine = _load(file) if file else probe_thoroughly()
     checks = examine(machine)
     ready = is_ready(checks)
     if as_json:
@@ -65,16 +66,7 @@ def _read(arguments: list[str]) -> tuple[bool, str | None]:
     return as_json, file
 
 
-def _probe() -> Any:
-    from pippin.machine.backends import prepare_environment
-    from pippin.machine.probe import probe_thoroughly
-
-    prepare_environment()
-    return probe_thoroughly()
-
-
-def _load(file: str) -> Any:
-    from pippin.machine.machine import Machine
+def _load(file: str) -> Machine:
     from pippin.records import from_json
 
     try:

@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
         print(help_page(INTRO))
         return 0
     reading = read_command(arguments)
-    prepare_environment()
+    prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.job import run_job
     from pippin.report.terminal import Terminal
 

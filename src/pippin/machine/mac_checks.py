@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pippin.machine.backends import FALLBACK_VARIABLE
 from pippin.machine.backends.mps import MpsBackend
 from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes, release
 from pippin.machine.machine import MISSING, Machine
@@ -13,7 +14,6 @@ _MACOS_FLOORS = (((2, 15), (15, 0)), ((2, 9), (14, 0)), ((2, 6), (13, 0)), ((1, 
 #: The newest torch for a macOS: (oldest macOS, torch release).
 _NEWEST_TORCH = (((15, 0), ""), ((14, 0), "2.14"), ((13, 0), "2.8"), ((12, 3), "2.5"))
 _LAST_INTEL_TORCH = "2.2.2"
-_FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 _HIGH, _LOW = "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO"
 
 
@@ -111,15 +111,15 @@ def _bfloat16(machine: Machine) -> Check:
 
 
 def _fallback(machine: Machine) -> Check:
-    value = machine.variables.get(_FALLBACK)
+    value = machine.variables.get(FALLBACK_VARIABLE)
     if value is None:
-        return Check("fallback", OK, f"{_FALLBACK} is not set; the pippin command sets it before torch is imported")
+        return Check("fallback", OK, "operators that the GPU lacks run on the CPU: the pippin command sees to it")
+    found, cure = f"{FALLBACK_VARIABLE}={value}", f"export {FALLBACK_VARIABLE}=1"
     if value == "1":
-        return Check("fallback", OK, f"{_FALLBACK}=1")
-    why = (
-        "operators that the GPU lacks stop the run" if value == "0" else "torch reads anything but a number as an error"
-    )
-    return Check("fallback", NOTE if value == "0" else BAD, f"{_FALLBACK}={value}", why, f"export {_FALLBACK}=1")
+        return Check("fallback", OK, found)
+    if value == "0":
+        return Check("fallback", NOTE, found, "operators that the GPU lacks stop the run", cure)
+    return Check("fallback", BAD, found, "torch takes only a number there", cure)
 
 
 def _watermarks(machine: Machine) -> Iterator[Check]:

@@ -35,6 +35,9 @@ class RunFields:
     use_cpu: bool = False
     """Train on the CPU even when there is a GPU."""
 
+    mps_fallback: Literal["on", "off"] = "on"
+    """Operators that the Apple GPU lacks: `on` runs them on the CPU, with copies; `off` stops with their name."""
+
     bf16: bool = False
     """Mixed precision with bfloat16 (weights stay fp32)."""
 

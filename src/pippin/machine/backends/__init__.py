@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 
 from pippin.errors import PippinError, nearest
 from pippin.machine.backends.base import Backend
+
+FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
 
 #: In the order in which a job prefers them.
 _MODULES = {
@@ -38,8 +41,18 @@ def check_device_name(device: str) -> None:
         )
 
 
-def prepare_environment() -> None:
-    """Set what torch reads once, when it is imported. Call before the first import of torch."""
-    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")
+def prepare_environment(mps_fallback: bool = True) -> str | None:
+    """Set what torch reads once, when it is imported. Returns what to tell the user where it is too late for that."""
     # Forked children of a tokenizer's threads only produce warnings: Pippin forks none.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    wanted = "1" if mps_fallback else "0"
+    too_late = "torch" in sys.modules and os.environ.get(FALLBACK_VARIABLE) != wanted
+    if not mps_fallback:
+        os.environ[FALLBACK_VARIABLE] = wanted
+    os.environ.setdefault(FALLBACK_VARIABLE, wanted)
+    if not too_late or sys.platform != "darwin":
+        return None
+    return (
+        f"{FALLBACK_VARIABLE}={wanted} comes too late, since torch is imported already. Put this line before the first "
+        f"import of torch: import os; os.environ['{FALLBACK_VARIABLE}'] = '{wanted}'"
+    )

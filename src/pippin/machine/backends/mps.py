@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import platform
+import re
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from pippin.machine.backends.base import Backend
+from pippin.machine.backends.mps_operators import first_native
 from pippin.machine.machine import Device
 
 if TYPE_CHECKING:
     import torch
+
+#: torch's own words, in all releases.
+_MISSING_OPERATOR = re.compile(r"operator '([\w:.]+)' is not current")
 
 
 class MpsBackend(Backend):
@@ -55,6 +61,18 @@ class MpsBackend(Backend):
         return (
             "the Apple GPU takes no part in torch.distributed: gloo and nccl do not support its tensors. "
             "Start without torchrun, or train on the CPU with --use_cpu"
+        )
+
+    def explain(self, error: BaseException) -> str | None:
+        found = _MISSING_OPERATOR.search(str(error)) if isinstance(error, NotImplementedError) else None
+        if found is None:
+            return super().explain(error)
+        operator = found[1]
+        first = _first_release(operator)
+        newer = f"torch {first} brings it: pip install 'torch>={first}'. Or" if first else "No release has it yet:"
+        return (
+            f"the operator {operator} does not exist on the Apple GPU in torch {version('torch')}. {newer} "
+            "run it on the CPU with --mps_fallback on, or everything with --use_cpu."
         )
 
     def synchronize(self) -> None:
@@ -108,3 +126,11 @@ def _torch_release() -> tuple[int, int]:
 
     major, minor = torch.__version__.split(".")[:2]
     return int(major), int(minor)
+
+
+def _first_release(operator: str) -> str | None:
+    """The torch release that brings an operator to the Apple GPU; None where none does, or it is not torch's own."""
+    try:
+        return first_native(operator, since=version("torch"))
+    except LookupError:
+        return None
