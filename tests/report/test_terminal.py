@@ -126,6 +126,9 @@ def test_confusion_matrix_up_to_eight_classes(screen):
         ["no", "0.500", "0.500", "0.500", "4", "3", "1"],
         ["yes", "0.500", "0.500", "0.500", "4", "·", "4"],
     ]
+    terminal, out = screen(width=50)
+    terminal.show_report(two)
+    assert "taken for" not in out.getvalue(), "a narrow terminal has no room for it"
     terminal, out = screen()
     names = [f"c{number}" for number in range(9)]
     many = Report("run", {}, "accuracy", per_class=dict.fromkeys(names, figures), confusion=[[0] * 9] * 9)

@@ -88,7 +88,7 @@ def _steps_per_epoch(rows: int, batch: int, micro_batch: int, drop_last: bool) -
 
 def _choose_max_length(recipe: Recipe, limit: int | None) -> Choice[int]:
     if limit is not None and recipe.max_seq_length > limit:
-        return Choice(limit, f"the model takes no more, although {recipe.max_seq_length} was asked for")
+        return Choice(limit, f"the model takes no more than this (max_seq_length is {recipe.max_seq_length})")
     return Choice(recipe.max_seq_length, "tokens; longer texts are cut")
 
 
@@ -182,9 +182,9 @@ def _choose_best_metric(recipe: Recipe, task: Task, evaluates: bool) -> Choice[s
     }
     asked = [flag for flag, wished in wishes.items() if wished]
     if not asked and recipe.is_classic:
-        return Choice("", "the last model is kept: " + HUGGING_FACE)
+        return Choice("", HUGGING_FACE)
     if not asked:
-        return Choice("", "the last model is kept: its learning rate has run out, and small validation sets mislead")
+        return Choice("", "its learning rate has run out, and small validation sets mislead")
     if not evaluates:
         raise PippinError(
             f"{asked[0]} needs evaluations while training: add --eval_strategy epoch, "

@@ -35,7 +35,7 @@ _PLAN_WORDS = {
     "logging_steps": "log every",
     "eval_steps": "evaluate every",
     "save_steps": "copy every",
-    "best_metric": "keep best by",
+    "best_metric": "model kept",
     "patience": "patience",
 }
 _WITHOUT_TRAINING = {"device", "precision", "max_length"}
@@ -43,6 +43,8 @@ _WITHOUT_TRAINING = {"device", "precision", "max_length"}
 _BAR_WIDTH = 16
 #: Figures by class are shown up to so many classes, the confusion matrix up to so many; report.json has them all.
 _MOST_CLASSES, _MOST_IN_MATRIX = 20, 8
+#: What the figures by class and the words "taken for" take up.
+_FIGURES_WIDTH = 46
 #: Where the output is a file or a pipe, tables may be as wide as this.
 _PIPE_WIDTH = 160
 
@@ -207,7 +209,9 @@ class Terminal:
         """Figures by class, and how often each class was taken for each other, where there is room for it."""
         headings = ["class", "precision", "recall", "f1", "rows"]
         names = list(report.per_class)
-        with_matrix = len(names) <= _MOST_IN_MATRIX
+        matrix_width = sum(max(len(name), 3) + 2 for name in names)
+        room = self.console.width - _FIGURES_WIDTH - max(map(len, names))
+        with_matrix = len(names) <= _MOST_IN_MATRIX and matrix_width <= room
         title = f"by class, on the {report.judged_on} rows"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
         for heading in [*headings, *(["taken for", *names] if with_matrix else [])]:
@@ -260,7 +264,7 @@ def _plan_value(name: str, value: Any) -> str:
     if name in ("logging_steps", "eval_steps", "save_steps"):
         return f"{value} steps" if value else "never"
     if name == "best_metric":
-        return str(value) or "–"
+        return f"best {value}" if value else "the last"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
