@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import random
@@ -167,3 +168,28 @@ def run_cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., tuple[
         return code, captured.out, captured.err
 
     return call
+
+
+@pytest.fixture
+def train(run_cli, tiny_model):
+    """`pippin train` with the tiny model; asserts success and returns the output and all results."""
+
+    def call(*arguments: object, folder: str = "run", steps: int = 4) -> tuple[str, dict]:
+        extra = [] if "--num_train_epochs" in arguments or "--max_steps" in arguments else ["--max_steps", steps]
+        code, out, err = run_cli(
+            "train", *arguments, "--model_name_or_path", tiny_model, "--output_dir", folder, *extra
+        )
+        assert code == 0, err
+        return out, json.loads(Path(folder, "all_results.json").read_text())
+
+    return call
+
+
+def events(folder: str, name: str) -> list[dict]:
+    lines = [json.loads(line) for line in Path(folder, "events.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["event"] == name]
+
+
+def read_csv(path: str) -> list[dict]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
 
-from conftest import make_rows
-
-
-@pytest.fixture
-def train(run_cli, tiny_model):
-    """`pippin train` with the tiny model; asserts success and returns the output and all results."""
-
-    def call(*arguments: object, folder: str = "run", steps: int = 4) -> tuple[str, dict]:
-        extra = [] if "--num_train_epochs" in arguments or "--max_steps" in arguments else ["--max_steps", steps]
-        code, out, err = run_cli(
-            "train", *arguments, "--model_name_or_path", tiny_model, "--output_dir", folder, *extra
-        )
-        assert code == 0, err
-        return out, json.loads(Path(folder, "all_results.json").read_text())
-
-    return call
-
-
-def events(folder: str, name: str) -> list[dict]:
-    lines = [json.loads(line) for line in Path(folder, "events.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["event"] == name]
-
-
-def read_csv(path: str) -> list[dict]:
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+from conftest import make_rows, read_csv
 
 
 def test_own_file_to_saved_model(train, word_file):
@@ -142,12 +116,6 @@ def test_evaluate_only(train, word_file, run_cli, write_rows):
     assert not Path("judged/model.safetensors").exists()
 
 
-def test_same_seed_same_numbers_other_seed_others(train, word_file):
-    first = train(word_file, folder="a")[1]["train_loss"]
-    assert train(word_file, folder="b")[1]["train_loss"] == first
-    assert train(word_file, "--seed", "7", folder="c")[1]["train_loss"] != first
-
-
 def test_classic_command_takes_hugging_faces_defaults(train, word_file, write_rows):
     valid = write_rows("valid.csv", make_rows(12, seed=3))
     train("--train_file", word_file, "--validation_file", valid, "--do_train", "--do_eval")
@@ -155,35 +123,6 @@ def test_classic_command_takes_hugging_faces_defaults(train, word_file, write_ro
     assert (plan["learning_rate"]["value"], plan["batch_size"]["value"]) == (5e-5, 8)
     assert (plan["warmup_steps"]["value"], plan["eval_steps"]["value"], plan["best_metric"]["value"]) == (0, 0, "")
     assert plan["head_learning_rate"]["value"] == 5e-5
-
-
-def test_loss_is_logged_even_in_a_short_run(train, word_file):
-    train(word_file, steps=2)
-    assert len(events("run", "log")) == 2
-    assert all(event["loss"] > 0 for event in events("run", "log"))
-
-
-def test_best_model_is_kept_and_copies_are_limited(train, word_file):
-    out, results = train(
-        word_file, "--num_train_epochs", "6", "--learning_rate", "2e-2", "--save_strategy", "epoch",
-        "--save_total_limit", "1", "--metric_for_best_model", "loss", "--load_best_model_at_end",
-    )  # fmt: skip
-    best = min(events("run", "evaluation"), key=lambda event: event["eval_loss"])
-    assert results["eval_loss"] == pytest.approx(best["eval_loss"], rel=1e-4)
-    copies = {path.name for path in Path("run/checkpoints").iterdir()}
-    last = json.loads(Path("run/run.json").read_text())["plan"]["steps"]["value"]
-    assert copies == {f"step-{best['step']}", f"step-{last}"}
-    from transformers import AutoModelForSequenceClassification
-
-    AutoModelForSequenceClassification.from_pretrained(f"run/checkpoints/step-{last}")
-
-
-def test_early_stopping(train, word_file):
-    _, results = train(
-        word_file, "--num_train_epochs", "30", "--learning_rate", "1e-9", "--early_stopping_patience", "2"
-    )
-    assert results["epoch"] == 3.0, "the first evaluation, and two without gain"
-    assert json.loads(Path("run/report.json").read_text())["stopped_early"]
 
 
 def test_run_record_holds_recipe_machine_plan_and_no_secret(train, word_file):
@@ -207,98 +146,6 @@ def test_run_record_comes_back_as_the_same_data(train, word_file):
     assert to_json(run) == json.loads(Path("run/run.json").read_text())
     assert run.plan.pad_lengths == Choice((64,), "asked for by --pad_to_max_length")
     assert run.plan == from_json(Plan, to_json(run.plan))
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ["--bf16"],
-        ["--gradient_checkpointing"],
-        ["--neftune_noise_alpha", "5"],
-        ["--optim", "adafactor"],
-        ["--lr_scheduler_type", "reduce_lr_on_plateau"],
-        ["--lr_scheduler_type", "reduce_lr_on_plateau", "--metric_for_best_model", "accuracy"],
-        ["--lr_scheduler_type", "cosine_with_restarts", "--lr_scheduler_kwargs", '{"num_cycles": 2}'],
-        ["--full_determinism"],
-        ["--dataloader_drop_last", "--eval_on_start", "--logging_first_step"],
-    ],
-)
-def test_training_switches(train, word_file, flags):
-    import torch
-
-    try:
-        _, results = train(word_file, *flags)
-    finally:
-        torch.use_deterministic_algorithms(False)
-    assert 0 < results["train_loss"] < 2
-
-
-def test_divergence_stops_with_a_plain_message(run_cli, word_file, tiny_model):
-    code, _, err = run_cli(
-        "train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--learning_rate", "1",
-        "--max_grad_norm", "0", "--optim", "sgd", "--max_steps", "200", "--label_smoothing_factor", "0",
-        "--head_learning_rate", "1", "--lr_scheduler_type", "constant", "--neftune_noise_alpha", "1e38",
-    )  # fmt: skip
-    assert code == 2
-    assert "no longer a number" in err
-    assert json.loads(Path("run/run.json").read_text())["status"] == "failed"
-
-
-def test_schedule_that_cannot_be_made(run_cli, word_file, tiny_model):
-    code, _, err = run_cli(
-        "train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--max_steps", "2",
-        "--lr_scheduler_type", "warmup_stable_decay", "--lr_scheduler_kwargs", '{"no_such": 1}',
-    )  # fmt: skip
-    assert code == 2
-    assert "--lr_scheduler_type warmup_stable_decay with --lr_scheduler_kwargs" in err
-
-
-def test_best_model_is_kept_although_copies_fall_on_other_steps(train, word_file):
-    _, results = train(
-        word_file, "--num_train_epochs", "6", "--learning_rate", "2e-2", "--eval_strategy", "epoch", "--save_strategy",
-        "steps", "--save_steps", "5", "--load_best_model_at_end", "--metric_for_best_model", "loss",
-    )  # fmt: skip
-    best = min(events("run", "evaluation"), key=lambda event: event["eval_loss"])
-    assert results["eval_loss"] == pytest.approx(best["eval_loss"], rel=1e-4)
-    assert json.loads(Path("run/report.json").read_text())["best_step"] == best["step"]
-
-
-def test_the_best_copy_goes_when_no_copies_were_asked_for(train, word_file):
-    train(word_file, "--save_strategy", "no", "--load_best_model_at_end", "--num_train_epochs", "2")
-    assert not Path("run/checkpoints").exists()
-
-
-def test_copies_can_be_used_on_their_own(train, word_file, run_cli):
-    train(word_file, "--save_steps", "2")
-    code, out, err = run_cli("predict", "run/checkpoints/step-2", "--text", "the dog")
-    assert code == 0, err
-    assert Path("run/checkpoints/step-2/tokenizer.json").is_file()
-
-
-def test_training_on_from_the_folder_that_is_overwritten(train, word_file, run_cli):
-    train(word_file)
-    code, _, err = run_cli(
-        "train", word_file, "--model_name_or_path", "run", "--output_dir", "run", "--overwrite_output_dir",
-        "--max_steps", "2",
-    )  # fmt: skip
-    assert code == 0, err
-    assert Path("run/model.safetensors").is_file()
-
-
-def test_a_run_is_not_cleared_for_one_that_cannot_start(train, word_file, run_cli, tiny_model):
-    train(word_file)
-    before = Path("run/model.safetensors").read_bytes()
-    for wrong in (
-        ["--gradient_checkpointing", "--gradient_checkpointing_kwargs", '{"foo": 1}'],
-        ["--tf32"],
-        ["--lr_scheduler_type", "warmup_stable_decay", "--lr_scheduler_kwargs", '{"no_such": 1}'],
-    ):
-        code, _, err = run_cli(
-            "train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--overwrite_output_dir",
-            *wrong,
-        )  # fmt: skip
-        assert code == 2, err
-        assert Path("run/model.safetensors").read_bytes() == before
 
 
 def test_models_own_classes_decide_when_nothing_is_trained(train, word_file, write_rows, run_cli):
@@ -333,42 +180,7 @@ def test_judging_a_model_without_a_head_is_refused(word_file, tiny_model, run_cl
     assert "its answers would be random" in err
 
 
-def test_evaluation_follows_from_eval_strategy(train, word_file):
-    _, results = train(word_file, "--do_train", "--eval_strategy", "epoch", "--num_train_epochs", "1")
-    assert "eval_accuracy" in results
-
-
 def test_unread_test_rows_cannot_stop_the_job(train, word_file, write_rows):
     broken = write_rows("test.csv", [{"text": "", "label": "animal"}])
     _, results = train("--train_file", word_file, "--test_file", broken, "--do_train")
     assert "train_loss" in results
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB",
-        "MPS backend out of memory (MPS allocated: 5.0 GB, other allocations: 1 GB, max allowed: 9 GB). Tried to",
-        "[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: not enough memory: you tried to allocate 99 bytes",
-    ],
-)
-def test_out_of_memory_says_what_to_type(run_cli, word_file, tiny_model, monkeypatch, words):
-    def fail(*arguments: object) -> None:
-        raise RuntimeError(words)
-
-    monkeypatch.setattr("pippin.training.step.EagerStep.__call__", fail)
-    code, _, err = run_cli("train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run")
-    assert code == 2
-    assert "ran out of memory. Halve --per_device_train_batch_size" in err
-    assert json.loads(Path("run/run.json").read_text())["status"] == "failed"
-
-
-def test_other_errors_keep_their_traceback(word_file, tiny_model, monkeypatch):
-    import pippin
-
-    def fail(*arguments: object) -> None:
-        raise RuntimeError("a bug of ours")
-
-    monkeypatch.setattr("pippin.training.step.EagerStep.__call__", fail)
-    with pytest.raises(RuntimeError, match="a bug of ours"):
-        pippin.train(word_file, model_name_or_path=tiny_model, output_dir="run", quiet=True)
