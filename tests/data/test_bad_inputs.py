@@ -255,7 +255,7 @@ def test_29_max_length_over_the_model_s(tiny_model, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     choice = _choose_max_length(recipe, longest_input(tokenizer, Config))
     assert choice.value == 64
-    assert "512 was asked for" in choice.reason
+    assert "max_seq_length is 512" in choice.reason
     encoded = encode(load(data=train, validation_split=0).train, tokenizer, choice.value)
     assert encoded.lengths.max() == 64
     assert encoded.cut == 1
