@@ -148,23 +148,12 @@ def _standard_input(encoding: str) -> list[str]:
     # Without a buffer it is no stream of bytes but was replaced by a program, and is text already.
     source = getattr(sys.stdin, "buffer", sys.stdin)
     read = source.read() if source is not None else ""
-    text = read if isinstance(read, str) else _decode(read, encoding)
+    from pippin.data.text_files import decode_bytes
+
+    text = read if isinstance(read, str) else decode_bytes(read, "standard input", encoding)
     if not text:
         raise PippinError("standard input is empty: give --text, --file, or one text a line.")
     return [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]
-
-
-def _decode(raw: bytes, encoding: str) -> str:
-    try:
-        return raw.decode(encoding).removeprefix("\ufeff")
-    except LookupError:
-        raise PippinError(f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1.") from None
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].decode(encoding, "replace").count("\n") + 1
-        raise PippinError(
-            f"standard input, line {line}: byte 0x{raw[error.start]:02X} is not {encoding}. "
-            "Name its encoding, such as --encoding cp1252 or latin-1."
-        ) from None
 
 
 def _load(request: _Request) -> Predictor:

@@ -25,10 +25,15 @@ def decode(path: Path, encoding: str) -> str:
     raw = path.read_bytes()
     if not raw.strip():
         raise PippinError(f"{path} is empty. Give a file with column names in its first line and rows below.")
+    return decode_bytes(raw, str(path), encoding)
+
+
+def decode_bytes(raw: bytes, origin: str, encoding: str) -> str:
+    """The characters of some bytes, without a byte order mark; lines end in \\n, also those of old Macs."""
     try:
         name = codecs.lookup(encoding).name
         if name == "utf-8":
-            _refuse_utf16(path, raw)
+            _refuse_utf16(origin, raw)
             name = "utf-8-sig"
         text = raw.decode(name)
     except LookupError:
@@ -36,13 +41,12 @@ def decode(path: Path, encoding: str) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         advice = (
-            "If the file came from Windows or an older program, name its encoding, such as --encoding cp1252 "
+            "If the text came from Windows or an older program, name its encoding, such as --encoding cp1252 "
             "(or latin-1, cp949, shift_jis); otherwise save it as UTF-8."
             if name == "utf-8-sig"
-            else "Leave --encoding out if the file is UTF-8, or name the right one."
+            else "Leave --encoding out if the text is UTF-8, or name the right one."
         )
-        raise PippinError(f"{path}, line {line}: byte 0x{raw[error.start]:02X} is not {encoding}. {advice}") from None
-    # Files of old Macs end their lines in \r alone.
+        raise PippinError(f"{origin}, line {line}: byte 0x{raw[error.start]:02X} is not {encoding}. {advice}") from None
     return text if "\n" in text else text.replace("\r", "\n")
 
 
@@ -58,10 +62,10 @@ def refuse_foreign(path: Path, accepted: bytes = b"") -> None:
             raise PippinError(f"{path} is {what}")
 
 
-def _refuse_utf16(path: Path, raw: bytes) -> None:
+def _refuse_utf16(origin: str, raw: bytes) -> None:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise PippinError(f"{path} is UTF-16 text. Add --encoding utf-16.")
+        raise PippinError(f"{origin} is UTF-16 text. Add --encoding utf-16.")
     start = raw[:1000]
     if start.count(0) > len(start) / 4:
         kind = "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
-        raise PippinError(f"{path} looks like UTF-16 text: many of its bytes are zero. Add --encoding {kind}.")
+        raise PippinError(f"{origin} looks like UTF-16 text: many of its bytes are zero. Add --encoding {kind}.")

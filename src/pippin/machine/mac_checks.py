@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pippin.machine.backends import FALLBACK_VARIABLE
-from pippin.machine.backends.mps import MpsBackend
+from pippin.machine.backends.mps import MpsBackend, bfloat16_problem
 from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes, release
 from pippin.machine.machine import MISSING, Machine
 
@@ -103,11 +103,10 @@ def _gpu(machine: Machine) -> Check:
 
 
 def _bfloat16(machine: Machine) -> Check:
-    if release(machine.release) < (14, 0):
-        return Check("bfloat16", NOTE, "no", "--bf16 needs macOS 14", "Leave --bf16 out.")
-    if release(machine.torch) < (2, 6):
-        return Check("bfloat16", NOTE, "no", "--bf16 on the Apple GPU needs torch 2.6", 'pip install "torch>=2.6"')
-    return Check("bfloat16", OK, "can be used with --bf16")
+    problem = bfloat16_problem(machine.release, machine.torch)
+    if problem is None:
+        return Check("bfloat16", OK, "can be used with --bf16")
+    return Check("bfloat16", NOTE, "no", problem, "Leave --bf16 out.")
 
 
 def _fallback(machine: Machine) -> Check:

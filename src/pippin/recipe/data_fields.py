@@ -57,7 +57,7 @@ class DataFields:
     """Longest input in tokens; longer texts are cut, and how many is said."""
 
     pad_to_max_length: bool = False
-    """Pad every batch to max_seq_length. Off by default: it changes no result and can cost nine times the work."""
+    """Pad every batch to max_seq_length. Off by default: it changes no result and costs work."""
 
     max_train_samples: int | None = None
     """Use only the first N training rows."""

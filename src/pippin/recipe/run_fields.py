@@ -48,7 +48,7 @@ class RunFields:
     """TF32 for fp32 matrix products on CUDA. Default: off."""
 
     gradient_checkpointing: bool = False
-    """Recompute activations in the backward pass: less memory, about a third slower."""
+    """Recompute activations in the backward pass: less memory, slower steps."""
 
     gradient_checkpointing_kwargs: dict[str, Any] | None = None
     """Arguments of gradient checkpointing, as JSON."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pippin.machine.backends.base import Backend
 from pippin.machine.backends.mps_operators import first_native
+from pippin.machine.check import release
 from pippin.machine.machine import Device
 
 if TYPE_CHECKING:
@@ -29,7 +30,14 @@ class MpsBackend(Backend):
 
         if not (torch.backends.mps.is_built() and torch.backends.mps.is_available()):
             return []
-        return [Device(self.kind, "Apple GPU", torch.mps.recommended_max_memory(), bf16=self._has_bf16())]
+        return [
+            Device(
+                self.kind,
+                "Apple GPU",
+                torch.mps.recommended_max_memory(),
+                bf16=bfloat16_problem(platform.mac_ver()[0], version("torch")) is None,
+            )
+        ]
 
     def is_built(self) -> bool:
         import torch
@@ -48,12 +56,10 @@ class MpsBackend(Backend):
         return f"torch {torch.__version__} cannot use the Apple GPU on macOS {platform.mac_ver()[0]}; update macOS"
 
     def precision_problem(self, precision: str) -> str | None:
-        release = _torch_release()
-        if precision == "bf16" and release < (2, 6):
-            return "bfloat16 autocast on the Apple GPU needs torch 2.6 or newer"
-        if precision == "bf16" and not self._has_bf16():
-            return "bfloat16 on the Apple GPU needs macOS 14 or newer"
-        if precision == "fp16" and release < (2, 8):
+        here = version("torch")
+        if precision == "bf16":
+            return bfloat16_problem(platform.mac_ver()[0], here)
+        if precision == "fp16" and release(here) < (2, 8):
             return "float16 with a loss scaler on the Apple GPU needs torch 2.8 or newer"
         return None
 
@@ -116,16 +122,14 @@ class MpsBackend(Backend):
                     setattr(module, name, buffer.float())
         return model.to(self.device)
 
-    @staticmethod
-    def _has_bf16() -> bool:
-        return int((platform.mac_ver()[0] or "0").split(".")[0]) >= 14
 
-
-def _torch_release() -> tuple[int, int]:
-    import torch
-
-    major, minor = torch.__version__.split(".")[:2]
-    return int(major), int(minor)
+def bfloat16_problem(macos: str, torch: str) -> str | None:
+    """Why a Mac with this macOS and torch cannot train in bfloat16 on its GPU, or None when it can."""
+    if release(macos) < (14, 0):
+        return "bfloat16 on the Apple GPU needs macOS 14 or newer"
+    if release(torch) < (2, 6):
+        return "bfloat16 autocast on the Apple GPU needs torch 2.6 or newer"
+    return None
 
 
 def _first_release(operator: str) -> str | None:
