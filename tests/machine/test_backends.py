@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import pippin
 from pippin.errors import PippinError
@@ -16,8 +17,10 @@ from pippin.machine.backends import (
     all_backends,
     check_device_name,
     get_backend,
+    mps,
     prepare_environment,
 )
+from pippin.machine.backends.mps_hazards import MacFacts
 from pippin.machine.probe import probe
 from pippin.records import from_json, to_json
 
@@ -84,7 +87,7 @@ def test_no_other_module_names_a_device():
     ],
 )
 def test_missing_operator_is_explained(monkeypatch, operator, words):
-    monkeypatch.setattr("pippin.machine.backends.mps.version", lambda name: "2.8.0+cpu")
+    monkeypatch.setattr(mps, "facts", lambda: MacFacts("2.8.0+cpu", "15.0", "Apple M1"))
     error = NotImplementedError(
         f"The operator '{operator}' is not currently implemented for the MPS device. If you want this op"
     )
@@ -95,6 +98,92 @@ def test_missing_operator_is_explained(monkeypatch, operator, words):
     assert "--use_cpu" in text
     assert get_backend("cpu").explain(error) is None
     assert get_backend("mps").explain(NotImplementedError("something else")) is None
+
+
+def test_facts_of_a_mac_are_asked_of_the_torch_that_runs(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.14.1")
+    monkeypatch.setattr(mps.platform, "mac_ver", lambda: ("15.3", ("", "", ""), "arm64"))
+    monkeypatch.setattr(torch.backends.mps, "get_name", lambda: "Apple M2 Max")
+    assert mps.facts() == MacFacts("2.14.1", "15.3", "Apple M2 Max")
+    monkeypatch.delattr(torch.backends.mps, "get_name")
+    monkeypatch.setattr(mps, "chip_name", lambda: "Apple M1")
+    assert mps.facts().chip == "Apple M1"
+
+
+@pytest.mark.parametrize(("chip", "name"), [("Apple M1 Pro", "Apple M1 Pro GPU"), ("", "Apple GPU")])
+def test_apple_gpu_is_named_after_its_chip(monkeypatch, chip, name):
+    monkeypatch.setattr(torch.backends.mps, "is_built", lambda: True)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 2**33)
+    monkeypatch.setattr(mps, "facts", lambda: MacFacts("2.5.1", "14.0", chip))
+    (device,) = get_backend("mps").devices()
+    assert (device.name, device.memory_bytes, device.bf16) == (name, 2**33, False)
+
+
+@pytest.fixture
+def mac_on_cpu(monkeypatch):
+    """The Apple GPU's backend with its tensors on the CPU."""
+    monkeypatch.setattr(mps.MpsBackend, "device", torch.device("cpu"))
+    return get_backend("mps")
+
+
+def test_weights_on_the_apple_gpu_are_contiguous_and_stay_tied(mac_on_cpu):
+    model = torch.nn.ModuleDict(
+        {"words": torch.nn.Linear(3, 5), "head": torch.nn.Linear(3, 5), "conv": torch.nn.Conv2d(2, 4, 3)}
+    )
+    model["words"].weight = model["head"].weight = torch.nn.Parameter(torch.randn(3, 5).t())
+    model["conv"].weight.data = model["conv"].weight.data.to(memory_format=torch.channels_last)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    assert not any(model[name].weight.is_contiguous() for name in ("words", "conv"))
+    mac_on_cpu.place(model)
+    assert all(weight.is_contiguous() for weight in model.parameters())
+    assert model["words"].weight is model["head"].weight
+    torch.testing.assert_close(dict(model.named_parameters()), before, rtol=0, atol=0)
+
+
+def test_doubles_become_floats_on_the_apple_gpu(mac_on_cpu):
+    model = torch.nn.Module()
+    model.register_buffer("scale", torch.ones(2, dtype=torch.float64))
+    assert mac_on_cpu.place(model).scale.dtype == torch.float32
+    assert mac_on_cpu.to_device(torch.ones(2, dtype=torch.float64)).dtype == torch.float32
+
+
+def test_copies_to_the_apple_gpu_are_never_asynchronous(mac_on_cpu):
+    class Noted:
+        dtype = torch.int64
+
+        def to(self, *places, **settings):
+            self.asked = (places, settings)
+            return self
+
+    assert mac_on_cpu.to_device(Noted()).asked == ((torch.device("cpu"),), {})
+
+
+def test_random_state_round_trip():
+    backend = get_backend("cpu")
+    backend.seed(5)
+    state = backend.random_state()
+    drawn = torch.rand(3)
+    backend.set_random_state(state)
+    assert torch.equal(torch.rand(3), drawn)
+    assert set(state) == {"cpu"}
+
+
+@pytest.mark.parametrize("kind", ["mps", "cuda"])
+def test_random_state_of_a_gpu_holds_both_generators(monkeypatch, kind):
+    generator = torch.Generator()
+    module = getattr(torch, kind)
+    monkeypatch.setattr(module, "get_rng_state", lambda *device: generator.get_state())
+    monkeypatch.setattr(module, "set_rng_state", lambda state, *device: generator.set_state(state))
+    backend = get_backend(kind)
+    state = backend.random_state()
+    assert set(state) == {"cpu", kind}
+    drawn = torch.rand(3), torch.rand(3, generator=generator)
+    backend.set_random_state(state)
+    assert torch.equal(torch.rand(3), drawn[0])
+    assert torch.equal(torch.rand(3, generator=generator), drawn[1])
+    backend.set_random_state({"cpu": state["cpu"]})  # of a run on the CPU
+    assert torch.equal(torch.rand(3), drawn[0])
 
 
 @pytest.fixture
@@ -121,3 +210,22 @@ def test_too_late_is_said_on_a_mac_only(monkeypatch):
     monkeypatch.delenv(FALLBACK_VARIABLE)
     monkeypatch.setattr(sys, "platform", "linux")
     assert prepare_environment() is None
+
+
+def test_model_that_does_not_fit_is_said():
+    import torch
+
+    class Large(torch.nn.Linear):
+        words = ""
+
+        def to(self, *arguments):
+            raise RuntimeError(self.words)
+
+    model = Large(2, 2)
+    for words in ("CUDA out of memory. Tried to allocate 2.00 GiB.", "MPS backend out of memory (MPS allocated: 9 GB"):
+        model.words = words
+        with pytest.raises(PippinError, match="does not fit into the free memory of the device cpu"):
+            get_backend("cpu").place(model)
+    model.words = "something else"
+    with pytest.raises(RuntimeError, match="something else"):
+        get_backend("cpu").place(model)

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from pippin.machine.check import BAD, NOTE, OK
+from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.machine.doctor import examine, is_ready
+from pippin.machine.known_problems import KNOWN_PROBLEMS
 from pippin.machine.mac_checks import macos_floor, newest_torch
-from pippin.machine.machine import MISSING, Device, Machine
+from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
 from pippin.records import from_json, to_json
 
 GB = 2**30
 CPU = Device("cpu", "some processor", None, bf16=True)
 GPU = Device("mps", "Apple GPU", 10 * GB, bf16=True)
+HUB = Hub("https://huggingface.co", "~/.cache/huggingface/hub", True, True, models=3, answers=True)
 
 
 def machine(**facts) -> Machine:
     """A healthy M4 MacBook, but for what is said."""
     healthy = {
-        "system": "Darwin", "release": "15.1", "architecture": "arm64", "python": "3.12.4", "torch": "2.13.0",
+        "system": "Darwin", "release": "15.1", "architecture": "arm64", "python": "3.12.4", "torch": "2.15.0",
         "transformers": "5.22.2", "cpu_cores": 10, "memory_bytes": 24 * GB, "devices": (GPU, CPU),
         "native_architecture": "arm64", "chip": "Apple M4", "torch_builds": ("mps", "cpu"),
-        "packages": {"torch": "2.13.0", "tokenizers": "0.23.3"}, "free_disk_bytes": 200 * GB, "swap_used_bytes": 0,
+        "packages": {"torch": "2.15.0", "tokenizers": "0.23.3"}, "free_disk_bytes": 200 * GB, "swap_used_bytes": 0,
+        "torch_wheel": "macosx_11_0_arm64", "on_battery": False, "low_power_mode": False, "hub": HUB,
     }  # fmt: skip
     return Machine(**{**healthy, **facts})
 
@@ -37,6 +41,7 @@ def linux(**facts) -> Machine:
             "native_architecture": "x86_64",
             "chip": "Xeon",
             "torch_builds": ("cpu",),
+            "torch_wheel": "manylinux_2_28_x86_64",
             "devices": (CPU,),
             **facts,
         }  # fmt: skip
@@ -46,6 +51,10 @@ def linux(**facts) -> Machine:
 def status(described: Machine) -> dict[str, str]:
     """Names of all that is not ok."""
     return {check.name: check.status for check in examine(described) if check.status != OK}
+
+
+def finding(described: Machine, name: str) -> Check | None:
+    return next((check for check in examine(described) if check.name == name), None)
 
 
 def advice(described: Machine, name: str) -> str:
@@ -61,7 +70,7 @@ def test_healthy_m4():
 def test_first_mac_that_could():
     """macOS 12.4 with arm64 Python and a torch of that time's line."""
     described = machine(release="12.4", chip="Apple M1", torch="2.5.1", packages={"torch": "2.5.1"})
-    assert status(described) == {"bfloat16": NOTE}
+    assert status(described) == {"bfloat16": NOTE, "known problem": NOTE, "known faults": NOTE}
     assert is_ready(examine(described))
 
 
@@ -158,6 +167,137 @@ def test_the_rest(facts, name, expected):
 
 
 @pytest.mark.parametrize(
+    ("described", "expected", "words"),
+    [
+        (machine(torch_wheel="macosx_14_0_arm64"), OK, ""),
+        (machine(torch_wheel="macosx_11_0_universal2"), OK, ""),
+        (machine(torch_wheel="macosx_10_9_x86_64"), BAD, "another processor than this one (arm64)"),
+        (machine(torch_wheel="macosx_10_9_x86_64", architecture="x86_64"), BAD, "First put Python right"),
+        (machine(torch_wheel="manylinux_2_28_aarch64"), BAD, "a build for Linux"),
+        (linux(architecture="aarch64", native_architecture="aarch64", torch_wheel="manylinux_2_28_aarch64"), OK, ""),
+        (linux(architecture="aarch64", native_architecture="aarch64"), BAD, "this one (arm64)"),
+        (linux(system="Windows", architecture="AMD64", native_architecture="AMD64", torch_wheel="win_amd64"), OK, ""),
+    ],
+)
+def test_torch_wheel(described, expected, words):
+    assert finding(described, "torch wheel").status == expected
+    if words:
+        assert words in advice(described, "torch wheel")
+        assert "pip install --force-reinstall" in advice(described, "torch wheel")
+
+
+@pytest.mark.parametrize("wheel", ["", "any"])
+def test_builds_that_do_not_tell_are_not_judged(wheel):
+    """conda's, and descriptions from before the doctor asked for it."""
+    assert finding(machine(torch_wheel=wheel), "torch wheel") is None
+
+
+def test_fallback_variable_that_comes_too_late():
+    too_late = advice(machine(torch_was_loaded=True), "fallback")
+    assert "too late" in too_late
+    assert "os.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'" in too_late
+    assert finding(machine(), "fallback").status == OK
+    in_time = machine(torch_was_loaded=True, variables={"PYTORCH_ENABLE_MPS_FALLBACK": "1"})
+    assert finding(in_time, "fallback").status == OK
+
+
+def test_every_device_is_judged_by_a_real_operation():
+    assert "was right" in finding(machine(), "CPU").found
+    assert "was right" in finding(linux(), "CPU").found
+    damaged = replace(CPU, trouble="RuntimeError: illegal instruction")
+    assert "illegal instruction" in advice(linux(devices=(damaged,)), "CPU")
+    assert not is_ready(examine(machine(devices=(GPU, damaged))))
+
+
+def test_disk_is_compared_with_what_runs_need():
+    found = finding(machine(), "disk").found
+    assert "200.0 GB free" in found
+    assert "1.4 GB for MiniLM, 3.0 GB for BERT-base" in found
+
+
+def test_the_gpus_budget_is_its_own_figure_where_it_is_known():
+    assert "the GPU may use 10.0 GB" in finding(machine(), "memory").found
+    assert "the GPU may use about 16.0 GB" in finding(machine(devices=(CPU,)), "memory").found
+    assert "the GPU may use about 48.0 GB" in finding(machine(devices=(CPU,), memory_bytes=64 * GB), "memory").found
+
+
+def test_memory_of_other_systems():
+    assert finding(linux(), "memory").status == OK
+    assert status(linux(memory_bytes=4 * GB))["memory"] == NOTE
+    card = Device("cuda", "NVIDIA T4", 15 * GB, bf16=False)
+    assert finding(linux(memory_bytes=4 * GB, devices=(card, CPU)), "memory").status == OK
+
+
+def test_power_on_linux():
+    assert "powerprofilesctl" in advice(linux(low_power_mode=True), "low power mode")
+    assert "System Settings" in advice(machine(low_power_mode=True), "low power mode")
+
+
+@pytest.mark.parametrize("state", [MISSING, "broken: ImportError: wrong architecture"])
+def test_tokenizers_that_would_need_rust(state):
+    text = advice(machine(packages={"tokenizers": state}), "tokenizers")
+    assert "asks for Rust" in text
+    assert "pip install" in text
+    assert "Rust" not in advice(machine(packages={"pyarrow": state}), "pyarrow")
+
+
+def test_model_cache():
+    assert finding(machine(), "model cache").found == "~/.cache/huggingface/hub, 3 models"
+    assert "not there yet" in finding(machine(hub=replace(HUB, cache_exists=False)), "model cache").found
+    assert "export HF_HOME=" in advice(machine(hub=replace(HUB, cache_writable=False)), "model cache")
+
+
+def test_hub():
+    assert finding(machine(), "Hub").found == "https://huggingface.co answers"
+    away = machine(hub=replace(HUB, answers=False, trouble="ConnectError: no route"))
+    assert "does not answer (ConnectError: no route)" in advice(away, "Hub")
+    assert "export HF_HUB_OFFLINE=1" in advice(away, "Hub")
+    assert is_ready(examine(away)), "local files and the built-in model work without it"
+    assert finding(machine(hub=replace(HUB, answers=None)), "Hub") is None
+    assert "unset TRANSFORMERS_OFFLINE" in advice(machine(variables={"TRANSFORMERS_OFFLINE": "yes"}), "Hub")
+    assert not is_offline({"HF_HUB_OFFLINE": "0"})
+
+
+def problems(**facts) -> str:
+    checks = [check for check in examine(machine(**facts)) if check.name == "known problem"]
+    return "\n".join(f"{check.why} | {check.todo}" for check in checks)
+
+
+def test_known_problems():
+    assert "torch 2.15.0 on macOS 15.1" in finding(machine(), "known problems").found
+    assert 'never given back | pip install "torch>=2.13"; or leave padding' in problems(torch="2.12.1")
+    assert "never given back" not in problems(torch="2.13.0")
+    assert "partly on the CPU" in problems(torch="2.5.1")
+    assert "partly on the CPU" not in problems(torch="2.6.0")
+    assert "64-bit integers" in problems(release="13.2")
+    assert "64-bit integers" not in problems(release="13.3")
+    assert problems(release="14.6").endswith("| Update macOS to 15 in System Settings")
+
+
+def test_faults_with_wrong_results_are_named_once_with_the_release_that_mends_them():
+    assert "linear gradients" in advice(machine(torch="2.12.1", chip="Apple M1 Max"), "known faults")
+    assert "linear gradients" not in advice(machine(torch="2.12.1", chip="Apple M3 Pro"), "known faults")
+    assert 'pip install "torch>=2.' in advice(machine(torch="2.12.1"), "known faults")
+    assert finding(machine(torch="2.15.0"), "known faults") is None
+
+
+def test_no_cure_asks_for_a_torch_that_the_macos_cannot_run():
+    assert 'Update macOS to 14 in System Settings, then: pip install "torch>=2.13"' in problems(
+        release="13.5", torch="2.8.0"
+    )
+
+
+def test_known_problems_are_those_of_the_apple_gpu():
+    for described in (machine(torch_builds=("cpu",), torch="2.5.1"), linux(torch="2.5.1")):
+        assert not {"known problem", "known problems", "known faults"} & {check.name for check in examine(described)}
+
+
+def test_every_known_problem_can_be_met_and_left_behind():
+    assert all(problem.is_met_on(machine(release="12.3", torch="2.5.0")) for problem in KNOWN_PROBLEMS)
+    assert not any(problem.is_met_on(machine(release="26.0", torch="2.15.0")) for problem in KNOWN_PROBLEMS)
+
+
+@pytest.mark.parametrize(
     ("torch", "floor"),
     [("1.12.1", (12, 3)), ("2.5.1", (12, 3)), ("2.6.0", (13, 0)), ("2.8.0", (13, 0)), ("2.9.0", (14, 0)),
      ("2.14.0", (14, 0)), ("2.15.0", (15, 0))],
@@ -181,6 +321,13 @@ def test_a_machine_is_data():
     assert from_json(Machine, json.loads(json.dumps(to_json(described)))) == described
 
 
+def test_a_description_from_before_these_questions_still_loads():
+    old = to_json(machine())
+    for name in ("hub", "torch_wheel", "torch_was_loaded"):
+        del old[name]
+    assert is_ready(examine(from_json(Machine, old)))
+
+
 def test_command(run_cli, tmp_path):
     code, out, _ = run_cli("doctor", "--json")
     found = json.loads(out)
@@ -191,7 +338,7 @@ def test_command(run_cli, tmp_path):
     code, out, _ = run_cli("doctor", "--machine", "friend.json")
     assert code == 1
     assert "Not ready" in out
-    assert "needs macOS 14" in out
+    assert "needs macOS 15" in out
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -22,9 +24,9 @@ def machine(*devices: Device) -> Machine:
 
 
 def plan(settings: dict | None = None, devices: tuple[Device, ...] = (CPU,), task=OWN_CLASSES, **rows) -> Plan:
+    config = SimpleNamespace(hidden_size=384, **rows.pop("config", {}))
     lengths = rows.pop("lengths", np.random.default_rng(0).integers(5, 60, 1000))
-    facts = Rows(**{"lengths": lengths, "longest": 60, "outputs": 6, "has_validation": True, **rows})
-    config = type("Config", (), {"hidden_size": 384})()
+    facts = Rows(**{"lengths": lengths, "evaluated": (np.array([60]),), "outputs": 6, "has_validation": True, **rows})
     return make_plan(recipe_from(settings or {}).recipe, machine(*devices), task, config, 512, facts)
 
 
@@ -54,6 +56,20 @@ def test_few_shapes_where_the_device_needs_them():
     assert "padding" in padding.reason
     assert plan().pad_lengths.value == ()
     assert plan({"pad_to_max_length": True}).pad_lengths.value == (128,)
+
+
+def test_few_shapes_also_where_nothing_is_trained():
+    splits = (np.arange(5, 40), np.arange(30, 90))
+    padding = plan(devices=(MAC, CPU), lengths=None, evaluated=splits).pad_lengths
+    assert len(padding.value) == 8
+    assert padding.value[-1] == 89
+    assert plan(lengths=None, evaluated=splits).pad_lengths.value == ()
+
+
+def test_one_long_row_of_another_split_does_not_pad_the_training():
+    lengths = np.random.default_rng(0).integers(5, 60, 1000)
+    padding = plan(devices=(MAC, CPU), lengths=lengths, evaluated=(np.array([512]),)).pad_lengths.value
+    assert padding[-2:] == (59, 512)
 
 
 def test_length_is_clipped_to_the_model():

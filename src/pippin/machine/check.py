@@ -40,3 +40,12 @@ def gigabytes(count: int) -> str:
     '8.0 GB'
     """
     return f"{count / 2**30:.1f} GB"
+
+
+def dotted(numbers: tuple[int, ...]) -> str:
+    """A version for people.
+
+    >>> dotted((2, 13))
+    '2.13'
+    """
+    return ".".join(map(str, numbers))

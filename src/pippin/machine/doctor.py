@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pippin.machine.backends.cpu import CpuBackend
 from pippin.machine.backends.cuda import CudaBackend
 from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes, release
-from pippin.machine.mac_checks import mac_checks
+from pippin.machine.known_problems import known_problems
+from pippin.machine.mac_checks import mac_gpu_checks, mac_memory, mac_system_checks
 from pippin.machine.machine import MISSING, Machine
+from pippin.machine.surroundings import surroundings
 
 _OLDEST_PYTHON, _OLDEST_TORCH, _OLDEST_TRANSFORMERS = (3, 10), (2, 5), (4, 40)
-#: A run writes the model, and while it trains a copy of the best one.
-_ENOUGH_DISK, _LITTLE_DISK = 5 * 2**30, 1 * 2**30
-_MUCH_SWAP = 2 * 2**30
-_NEEDED = ("transformers", "tokenizers", "safetensors", "numpy", "pyarrow", "scikit-learn")
+_NEEDED = ("transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow", "scikit-learn")
+_REINSTALL_TORCH = "pip install --force-reinstall --no-cache-dir torch"
+#: How a wheel names its system and its processor -> how Python names them.
+_WHEEL_SYSTEMS = {"macosx": "Darwin", "manylinux": "Linux", "linux": "Linux", "win": "Windows"}
+_SAME_PROCESSOR = {"aarch64": "arm64", "amd64": "x86_64"}
+_RUST_HINT = " (if pip asks for Rust, it has no ready build for this Python: upgrade pip, or take Python 3.12)"
+_LITTLE_MEMORY = 8 * 2**30
 
 
 def examine(machine: Machine) -> list[Check]:
     """All that matters on this computer, in the order in which to put it right."""
-    checks = list(mac_checks(machine)) if machine.system == "Darwin" else list(_other_checks(machine))
-    checks[1:1] = [_python_version(machine)]
-    return [*checks, _torch(machine), *_packages(machine), *_surroundings(machine)]
+    mac = machine.system == "Darwin"
+    first, *rest = mac_system_checks(machine) if mac else [_processor(machine)]
+    checks = [first, _python_version(machine), *rest, _torch(machine)]
+    if machine.torch != MISSING:
+        checks += _wheel(machine)
+        checks += mac_gpu_checks(machine) if mac else _cards(machine)
+        checks += _cpu(machine)
+        checks += known_problems(machine) if mac else ()
+    checks += mac_memory(machine) if mac else _memory(machine)
+    return [*checks, *_packages(machine), *surroundings(machine)]
 
 
 def is_ready(checks: list[Check]) -> bool:
@@ -28,25 +41,8 @@ def is_ready(checks: list[Check]) -> bool:
     return all(check.status != BAD for check in checks)
 
 
-def _other_checks(machine: Machine) -> Iterator[Check]:
-    """Linux and Windows: the CPU always works; a GPU is used when torch finds one."""
-    yield Check("processor", OK, f"{machine.chip or machine.architecture}, {machine.cpu_cores} cores")
-    if machine.torch == MISSING:
-        return
-    cards = [device for device in machine.devices if device.kind == CudaBackend.kind]
-    for card in cards:
-        if card.trouble:
-            todo = "Check the driver with `nvidia-smi`, and that torch's CUDA fits it."
-            yield Check("GPU", BAD, f"{card.name}: {card.trouble}", "a small training step on it failed", todo)
-        else:
-            memory = f", {gigabytes(card.memory_bytes)}" if card.memory_bytes else ""
-            bf16 = "bfloat16" if card.bf16 else "no bfloat16: use --fp16 for half precision"
-            yield Check("GPU", OK, f"{card.name}{memory}, {bf16}; a small training step on it was right")
-    if not cards and CudaBackend.kind in machine.torch_builds:
-        why = "torch was built for CUDA and finds no card; training runs on the CPU"
-        yield Check("GPU", NOTE, "none found", why, "Where there is a card: check the driver with `nvidia-smi`.")
-    elif not cards:
-        yield Check("GPU", NOTE, "none", "this torch is a CPU build; training runs on the CPU")
+def _processor(machine: Machine) -> Check:
+    return Check("processor", OK, f"{machine.chip or machine.architecture}, {machine.cpu_cores} cores")
 
 
 def _python_version(machine: Machine) -> Check:
@@ -60,43 +56,88 @@ def _torch(machine: Machine) -> Check:
         return Check("torch", BAD, MISSING, "nothing trains without it", "pip install torch")
     state = machine.packages.get("torch", machine.torch)
     if state.startswith("broken"):
-        return Check(
-            "torch", BAD, state, "it is installed and cannot be imported", "pip install --force-reinstall torch"
-        )
+        return Check("torch", BAD, state, "it is installed and cannot be imported", _REINSTALL_TORCH)
     if release(machine.torch) < _OLDEST_TORCH:
         return Check("torch", BAD, machine.torch, "Pippin needs torch 2.5", 'pip install "torch>=2.5"')
     return Check("torch", OK, f"{machine.torch}, built for {', '.join(machine.torch_builds) or 'the CPU'}")
 
 
+def _wheel(machine: Machine) -> Iterator[Check]:
+    """Whether torch's wheel is one for this system and this processor."""
+    wheel = machine.torch_wheel
+    system = next((name for prefix, name in _WHEEL_SYSTEMS.items() if wheel.startswith(prefix)), None)
+    if system is None:
+        return
+    python, processor = _family(machine.architecture), _family(machine.native_architecture or machine.architecture)
+    if system != machine.system:
+        yield Check("torch wheel", BAD, wheel, f"it is a build for {system}, not for this system", _REINSTALL_TORCH)
+    elif wheel.endswith("universal2") or _family(wheel).endswith(processor):
+        yield Check("torch wheel", OK, wheel)
+    else:
+        why = f"it is a build for another processor than this one ({processor})"
+        first = "First put Python right, as said above; then: " if python != processor else ""
+        yield Check("torch wheel", BAD, wheel, why, first + _REINSTALL_TORCH)
+
+
+def _family(architecture: str) -> str:
+    """One name for each processor, whatever the system calls it."""
+    name = architecture.lower()
+    return next((name.replace(other, one) for other, one in _SAME_PROCESSOR.items() if name.endswith(other)), name)
+
+
+def _cards(machine: Machine) -> Iterator[Check]:
+    """Linux and Windows: the CPU always works; a GPU is used when torch finds one."""
+    cards = [device for device in machine.devices if device.kind == CudaBackend.kind]
+    for card in cards:
+        if card.trouble:
+            todo = "Check the driver with `nvidia-smi`, and that torch's CUDA fits it."
+            yield Check("GPU", BAD, f"{card.name}: {card.trouble}", "a small training step on it failed", todo)
+        else:
+            memory = f", {gigabytes(card.memory_bytes)}" if card.memory_bytes else ""
+            bf16 = "bfloat16" if card.bf16 else "no bfloat16: use --fp16 for half precision"
+            yield Check("GPU", OK, f"{card.name}{memory}, {bf16}; a small training step on it was right")
+    if not cards and CudaBackend.kind in machine.torch_builds:
+        why = "torch was built for CUDA and finds no card; training runs on the CPU"
+        yield Check("GPU", NOTE, "none found", why, "Where there is a card: check the driver with `nvidia-smi`.")
+    elif not cards:
+        todo = "Where there is an NVIDIA card: take the CUDA build from https://pytorch.org/get-started/locally"
+        yield Check("GPU", NOTE, "none", "this torch is a CPU build; training runs on the CPU", todo)
+
+
+def _cpu(machine: Machine) -> Iterator[Check]:
+    for device in machine.devices:
+        if device.kind == CpuBackend.kind and device.trouble:
+            why = "a small training step on it failed, so torch itself is damaged"
+            yield Check("CPU", BAD, device.trouble, why, _REINSTALL_TORCH)
+        elif device.kind == CpuBackend.kind:
+            yield Check("CPU", OK, "a small training step on it was right")
+
+
+def _memory(machine: Machine) -> Iterator[Check]:
+    if machine.memory_bytes is None:
+        return
+    found = gigabytes(machine.memory_bytes)
+    if machine.memory_bytes < _LITTLE_MEMORY and not any(dev.kind == CudaBackend.kind for dev in machine.devices):
+        todo = "Start with --per_device_train_batch_size 8, and close other programs."
+        yield Check("memory", NOTE, found, "enough for models like MiniLM; BERT-base needs care", todo)
+    else:
+        yield Check("memory", OK, found)
+
+
 def _packages(machine: Machine) -> Iterator[Check]:
+    fine = []
     for name in _NEEDED:
         state = machine.packages.get(name)
+        hint = _RUST_HINT if name == "tokenizers" else ""
         if state == MISSING:
-            yield Check(name, BAD, MISSING, "Pippin needs it", f"pip install {name}")
+            yield Check(name, BAD, MISSING, "Pippin needs it", f"pip install {name}{hint}")
         elif state is not None and state.startswith("broken"):
-            rust = name == "tokenizers"
-            why = "it was built for another Python, or needs Rust to build here" if rust else "it cannot be imported"
-            first = "pip install --upgrade pip && " if rust else ""
-            yield Check(name, BAD, state, why, f"{first}pip install --force-reinstall {name}")
+            why = "it is installed and cannot be imported"
+            yield Check(name, BAD, state, why, f"pip install --force-reinstall --no-cache-dir {name}{hint}")
+        elif state is not None:
+            fine.append(f"{name} {state}")
+    if fine:
+        yield Check("packages", OK, ", ".join(fine))
     if machine.transformers != MISSING and release(machine.transformers) < _OLDEST_TRANSFORMERS:
         todo = 'pip install "transformers>=4.40"'
         yield Check("transformers", BAD, machine.transformers, "Pippin needs transformers 4.40", todo)
-
-
-def _surroundings(machine: Machine) -> Iterator[Check]:
-    if machine.free_disk_bytes is not None:
-        found = f"{gigabytes(machine.free_disk_bytes)} free in this folder"
-        if machine.free_disk_bytes < _LITTLE_DISK:
-            yield Check("disk", BAD, found, "a run writes the model and copies of it", "Free some room first.")
-        elif machine.free_disk_bytes < _ENOUGH_DISK:
-            yield Check("disk", NOTE, found, "enough for small models only", "Free some room for larger ones.")
-        else:
-            yield Check("disk", OK, found)
-    if machine.swap_used_bytes and machine.swap_used_bytes > _MUCH_SWAP:
-        found = f"{gigabytes(machine.swap_used_bytes)} in use"
-        yield Check("swap", NOTE, found, "memory is short, and swapping makes training crawl", "Close other programs.")
-    if machine.on_battery:
-        yield Check("power", NOTE, "on battery", "long runs drain it, and some laptops slow down", "Plug it in.")
-    if machine.variables.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
-        why = "models and data sets come only from the cache and local folders"
-        yield Check("Hub", NOTE, "switched off by HF_HUB_OFFLINE", why, "unset HF_HUB_OFFLINE to load from the Hub.")

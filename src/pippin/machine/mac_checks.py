@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pippin.machine.backends import FALLBACK_VARIABLE
 from pippin.machine.backends.mps import MpsBackend, bfloat16_problem
-from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes, release
+from pippin.machine.check import BAD, NOTE, OK, Check, dotted, gigabytes, release
 from pippin.machine.machine import MISSING, Machine
 
 #: torch releases from this one on -> the oldest macOS that they run on, newest first.
@@ -14,23 +14,22 @@ _MACOS_FLOORS = (((2, 15), (15, 0)), ((2, 9), (14, 0)), ((2, 6), (13, 0)), ((1, 
 #: The newest torch for a macOS: (oldest macOS, torch release).
 _NEWEST_TORCH = (((15, 0), ""), ((14, 0), "2.14"), ((13, 0), "2.8"), ((12, 3), "2.5"))
 _LAST_INTEL_TORCH = "2.2.2"
+#: Torch's own values of the two, as shares of what macOS recommends.
+_HIGH_DEFAULT, _LOW_DEFAULT = 1.7, 1.4
 _HIGH, _LOW = "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO"
 
 
-def mac_checks(machine: Machine) -> Iterator[Check]:
-    """Every check that makes sense on macOS, in the order in which to put things right."""
-    yield _processor(machine)
-    yield _python_architecture(machine)
-    yield _macos(machine)
-    if machine.torch != MISSING:
-        yield _gpu(machine)
-        yield _bfloat16(machine)
-        yield _fallback(machine)
-        yield from _watermarks(machine)
-    yield from _memory(machine)
-    if machine.low_power_mode:
-        todo = "Turn it off: System Settings > Battery > Low Power Mode."
-        yield Check("low power mode", NOTE, "on", "it slows the GPU down", todo)
+def mac_system_checks(machine: Machine) -> list[Check]:
+    """The processor, Python and macOS: what torch stands on."""
+    return [_processor(machine), _python_architecture(machine), _macos(machine)]
+
+
+def mac_gpu_checks(machine: Machine) -> Iterator[Check]:
+    """The Apple GPU as the installed torch sees it, in the order in which to put things right."""
+    yield _gpu(machine)
+    yield _bfloat16(machine)
+    yield _fallback(machine)
+    yield _watermarks(machine)
 
 
 def macos_floor(torch: str) -> tuple[int, ...]:
@@ -111,6 +110,10 @@ def _bfloat16(machine: Machine) -> Check:
 
 def _fallback(machine: Machine) -> Check:
     value = machine.variables.get(FALLBACK_VARIABLE)
+    if value is None and machine.torch_was_loaded:
+        why = "torch reads it once, when it is imported: operators that the GPU lacks may stop a run in this Python"
+        todo = f"Before the first import of torch: import os; os.environ['{FALLBACK_VARIABLE}'] = '1'"
+        return Check("fallback", NOTE, "torch was imported without it; setting it now comes too late", why, todo)
     if value is None:
         return Check("fallback", OK, "operators that the GPU lacks run on the CPU: the pippin command sees to it")
     found, cure = f"{FALLBACK_VARIABLE}={value}", f"export {FALLBACK_VARIABLE}=1"
@@ -121,29 +124,37 @@ def _fallback(machine: Machine) -> Check:
     return Check("fallback", BAD, found, "torch takes only a number there", cure)
 
 
-def _watermarks(machine: Machine) -> Iterator[Check]:
+def _watermarks(machine: Machine) -> Check:
+    """The two shares of the GPU's budget at which torch frees memory, and at which it gives up."""
     high, low = machine.variables.get(_HIGH), machine.variables.get(_LOW)
+    if not (high or low):
+        return Check("memory limits", OK, "torch's own")
+    found = ", ".join(f"{name}={value}" for name, value in ((_HIGH, high), (_LOW, low)) if value)
+    unset = f"unset {_HIGH} {_LOW}"
     try:
-        high_ratio, low_ratio = float(high or 1.7), float(low or 1.4)
+        high_ratio, low_ratio = float(high or _HIGH_DEFAULT), float(low or _LOW_DEFAULT)
     except ValueError:
-        yield Check("memory limits", BAD, f"{high}, {low}", "both must be numbers", f"unset {_HIGH} {_LOW}")
-        return
-    if high is not None and high_ratio == 0:
-        yield Check(
-            "memory limits", BAD, f"{_HIGH}={high}", "without a limit the whole system can freeze", f"unset {_HIGH}"
+        return Check("memory limits", BAD, found, "both must be numbers", unset)
+    if high_ratio == 0:
+        return Check("memory limits", BAD, found, "without a limit the whole system can freeze", unset)
+    if not 0 <= low_ratio <= high_ratio <= 2:
+        why = (
+            f"torch refuses to start with high {high_ratio:g} and low {low_ratio:g}: both go from 0 to 2, "
+            "and the low one is not above the high one"
         )
-    elif (high or low) and (low_ratio > high_ratio or high_ratio > 2):
-        why = "the low one must not be above the high one, and none above 2: torch refuses to start"
-        yield Check("memory limits", BAD, f"high {high_ratio:g}, low {low_ratio:g}", why, f"unset {_HIGH} {_LOW}")
+        return Check("memory limits", BAD, found, why, unset)
+    return Check("memory limits", OK, found)
 
 
-def _memory(machine: Machine) -> Iterator[Check]:
+def mac_memory(machine: Machine) -> Iterator[Check]:
+    """The memory that processor and GPU share."""
     if machine.memory_bytes is None:
         return
+    known = next((device.memory_bytes for device in machine.devices if device.kind == MpsBackend.kind), None)
     # Read off published out-of-memory messages: two thirds of the memory, three quarters on large machines.
     share = 3 / 4 if machine.memory_bytes > 36 * 2**30 else 2 / 3
-    for_gpu = gigabytes(int(machine.memory_bytes * share))
-    budget = f"{gigabytes(machine.memory_bytes)}, of which the GPU may use about {for_gpu}"
+    for_gpu = gigabytes(known) if known else f"about {gigabytes(int(machine.memory_bytes * share))}"
+    budget = f"{gigabytes(machine.memory_bytes)}, of which the GPU may use {for_gpu}"
     if machine.memory_bytes < 12 * 2**30:
         todo = "Start with --per_device_train_batch_size 8, and close other programs."
         yield Check("memory", NOTE, budget, "enough for models like MiniLM; BERT-base needs care", todo)
@@ -152,4 +163,4 @@ def _memory(machine: Machine) -> Iterator[Check]:
 
 
 def _version(numbers: tuple[int, ...]) -> str:
-    return ".".join(map(str, numbers)).removesuffix(".0")
+    return dotted(numbers).removesuffix(".0")

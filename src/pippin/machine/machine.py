@@ -25,6 +25,24 @@ class Device:
 
 
 @dataclass(frozen=True)
+class Hub:
+    """The Hugging Face Hub and its cache, as seen from here."""
+
+    address: str
+    cache: str
+    """The folder of downloaded models, the home folder written as ~."""
+    cache_exists: bool
+    cache_writable: bool
+    """Whether files can be written there, or the folder made."""
+    models: int
+    """Models in the cache."""
+    answers: bool | None = None
+    """Whether it answered just now; None when it was not asked."""
+    trouble: str = ""
+    """Why it did not answer."""
+
+
+@dataclass(frozen=True)
 class Machine:
     system: str
     """Darwin, Linux or Windows."""
@@ -45,6 +63,10 @@ class Machine:
     """The processor's name."""
     torch_builds: tuple[str, ...] = ()
     """The kinds of device that this torch was built for."""
+    torch_wheel: str = ""
+    """The platform that torch's wheel names, such as macosx_11_0_arm64; empty when unknown."""
+    torch_was_loaded: bool = False
+    """Whether torch had been imported before this description was begun."""
     packages: dict[str, str] = field(default_factory=dict)
     """Versions of what Pippin stands on; `missing`, or `broken: …` where an import fails."""
     variables: dict[str, str] = field(default_factory=dict)
@@ -55,3 +77,11 @@ class Machine:
     """In the current folder."""
     on_battery: bool | None = None
     low_power_mode: bool | None = None
+    hub: Hub | None = None
+    """None when nobody looked."""
+
+
+def is_offline(variables: dict[str, str]) -> bool:
+    """Whether the environment tells the Hub's client to stay away from the network."""
+    asked = variables.get("HF_HUB_OFFLINE") or variables.get("TRANSFORMERS_OFFLINE") or ""
+    return asked.upper() in ("1", "ON", "YES", "TRUE")

@@ -5,14 +5,28 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import sys
+from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from pippin.machine import system
 from pippin.machine.backends import all_backends
-from pippin.machine.machine import MISSING, Device, Machine
+from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
 
-_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "pyarrow", "scikit-learn", "datasets")
+_PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "scikit-learn",
+    "datasets",
+)
 #: Environment variables that change what a run does.
 _VARIABLES = (
     "PYTORCH_ENABLE_MPS_FALLBACK",
@@ -20,9 +34,12 @@ _VARIABLES = (
     "PYTORCH_MPS_LOW_WATERMARK_RATIO",
     "CUDA_VISIBLE_DEVICES",
     "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
     "HF_HOME",
     "OMP_NUM_THREADS",
 )
+_HUB = "https://huggingface.co"
+_HUB_TIMEOUT = 3.0
 
 
 def probe() -> Machine:
@@ -40,21 +57,37 @@ def probe() -> Machine:
     )
 
 
-def probe_thoroughly() -> Machine:
-    """The same with all that the doctor asks for: a small operation on each device, packages, power, disk."""
+def ask_hub(address: str) -> str:
+    """Why the Hub does not answer, empty when it does; by the client (and its proxies) that downloads models."""
+    try:
+        from huggingface_hub.utils import get_session
+
+        get_session().head(address, timeout=_HUB_TIMEOUT)
+    except Exception as error:  # each client has its own kinds
+        return _first_line(error)
+    return ""
+
+
+def probe_thoroughly(ask: Callable[[str], str] = ask_hub) -> Machine:
+    """The same with all that the doctor asks for: a small operation on each device, packages, power, disk, the Hub."""
+    torch_was_loaded = "torch" in sys.modules
     plain = probe()
+    variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     facts = plain.__dict__ | {
-        "devices": tuple(_tried(device) for device in plain.devices),
+        "devices": _tried(plain.devices),
         "native_architecture": system.native_architecture(),
         "chip": system.chip_name(),
         "torch_builds": _torch_builds(),
+        "torch_wheel": _wheel_platform("torch"),
+        "torch_was_loaded": torch_was_loaded,
         "packages": {name: _package_state(name) for name in _PACKAGES},
-        "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+        "variables": variables,
         "in_conda": "CONDA_PREFIX" in os.environ,
         "swap_used_bytes": system.swap_used(),
         "free_disk_bytes": shutil.disk_usage(".").free,
         "on_battery": system.on_battery(),
         "low_power_mode": system.low_power_mode(),
+        "hub": _hub(None if is_offline(variables) else ask),
     }
     return Machine(**facts)
 
@@ -75,7 +108,7 @@ def _package_state(name: str) -> str:
     try:
         import_module({"scikit-learn": "sklearn"}.get(name, name))
     except Exception as error:  # a damaged install raises of every kind
-        return f"broken: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        return f"broken: {_first_line(error)}"
     return found
 
 
@@ -93,16 +126,59 @@ def _torch_builds() -> tuple[str, ...]:
         return ()
 
 
-def _tried(device: Device) -> Device:
-    """The device with what a small training step on it said."""
+def _tried(devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    """The devices, each with what a small training step on it said."""
     from dataclasses import replace
 
+    kinds = [device.kind for device in devices]
+    return tuple(
+        replace(device, trouble=_trouble(f"{device.kind}:{kinds[:place].count(device.kind)}"))
+        for place, device in enumerate(devices)
+    )
+
+
+def _trouble(device: str) -> str:
     import torch
 
     try:
-        weights = torch.ones(8, 8, device=device.kind, requires_grad=True)
+        weights = torch.ones(8, 8, device=device, requires_grad=True)
         (weights @ weights).sum().backward()
         wrong = weights.grad is None or float(weights.grad.sum().cpu()) != 1024.0
     except Exception as error:  # whatever a driver raises is the answer
-        return replace(device, trouble=f"{type(error).__name__}: {str(error).splitlines()[0]}")
-    return replace(device, trouble="a small product gave a wrong result" if wrong else "")
+        return _first_line(error)
+    return "a small product gave a wrong result" if wrong else ""
+
+
+def _wheel_platform(package: str) -> str:
+    """What a package's wheel was built for, by its own metadata; conda's builds often do not tell."""
+    try:
+        lines = (distribution(package).read_text("WHEEL") or "").splitlines()
+    except PackageNotFoundError:
+        return ""
+    platforms = {line.rpartition("-")[2] for line in lines if line.startswith("Tag:")}
+    return ".".join(sorted(platforms - {"any"}))
+
+
+def _hub(ask: Callable[[str], str] | None) -> Hub:
+    """The Hub's cache, by the variables that its client reads; asks for an answer only where told how."""
+    home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
+    cache = Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE") or home / "hub")).expanduser()
+    exists = cache.is_dir()
+    nearest = next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())
+    endpoint = urlsplit(os.environ.get("HF_ENDPOINT") or _HUB)
+    trouble = ask(endpoint.geturl()) if ask else ""
+    return Hub(
+        address=endpoint._replace(netloc=endpoint.netloc.rpartition("@")[2]).geturl(),  # without a password
+        cache=str(cache).replace(str(Path.home()), "~", 1),
+        cache_exists=exists,
+        cache_writable=os.access(nearest, os.W_OK),
+        models=len(list(cache.glob("models--*"))) if exists else 0,
+        answers=not trouble if ask else None,
+        trouble=trouble,
+    )
+
+
+def _first_line(error: Exception) -> str:
+    """An error in one line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

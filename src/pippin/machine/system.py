@@ -53,9 +53,13 @@ def on_battery() -> bool | None:
 
 
 def low_power_mode() -> bool | None:
-    """Whether macOS saves power at the cost of speed."""
-    found = re.search(r"lowpowermode\s+(\d)", _ask("pmset", "-g")) if _MAC else None
-    return found[1] == "1" if found else None
+    """Whether the system saves power at the cost of speed."""
+    if _MAC:
+        # Macs that also have a high power mode call it powermode, and its 1 means low as well.
+        found = re.search(r"powermode\s+(\d)", _ask("pmset", "-g"))
+        return found[1] == "1" if found else None
+    profile = _read("/sys/firmware/acpi/platform_profile").strip()
+    return profile in ("low-power", "quiet") if profile else None
 
 
 def _ask(*command: str) -> str:

@@ -78,8 +78,11 @@ def load_tokenizer(recipe: Recipe) -> Any:
     return tokenizer
 
 
-def load_model(recipe: Recipe, config: Any) -> torch.nn.Module:
-    """The model with a classification head for the configuration's labels, in fp32 on the CPU."""
+def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> torch.nn.Module:
+    """The model with a classification head for the configuration's labels, in fp32 on the CPU.
+
+    ``attention`` is transformers' name of one way to compute it; None leaves that to transformers.
+    """
     import torch
     from transformers import AutoModelForSequenceClassification
     from transformers.utils import logging
@@ -96,6 +99,7 @@ def load_model(recipe: Recipe, config: Any) -> torch.nn.Module:
             config=config,
             use_safetensors=True,
             ignore_mismatched_sizes=recipe.ignore_mismatched_sizes,
+            **({"attn_implementation": attention} if attention else {}),
         )
     finally:
         logging.set_verbosity(level)

@@ -1,4 +1,4 @@
-"""Switches on a model that matter only while training: gradient checkpointing and NEFTune noise."""
+"""Switches on a model that matter only while training: guards, gradient checkpointing and NEFTune noise."""
 
 from __future__ import annotations
 
@@ -7,25 +7,43 @@ from typing import Any
 import torch
 
 from pippin.errors import PippinError
+from pippin.machine.backends.base import Backend
 from pippin.recipe import Recipe
 
 _CHECKPOINTING_SETTINGS = {"use_reentrant", "preserve_rng_state", "determinism_check", "debug"}
 
 
-def prepare_for_training(model: Any, recipe: Recipe) -> None:
-    """Set the model up as the recipe asks."""
+def prepare_for_training(model: Any, recipe: Recipe, backend: Backend) -> None:
+    """Set the model up as the recipe asks and the device needs."""
+    backend.guard(model)
     if recipe.gradient_checkpointing:
         if not model.supports_gradient_checkpointing:
             raise PippinError(f"--gradient_checkpointing: {type(model).__name__} does not offer it.")
-        unknown = set(recipe.gradient_checkpointing_kwargs or {}) - _CHECKPOINTING_SETTINGS
-        if unknown:
-            raise PippinError(
-                f"--gradient_checkpointing_kwargs: {', '.join(sorted(unknown))} is not known; "
-                f"there are {', '.join(sorted(_CHECKPOINTING_SETTINGS))}."
-            )
-        model.gradient_checkpointing_enable(recipe.gradient_checkpointing_kwargs or {"use_reentrant": False})
+        settings = checkpointing_settings(recipe.gradient_checkpointing_kwargs or {}, backend)
+        model.gradient_checkpointing_enable(settings)
     if recipe.neftune_noise_alpha:
         add_noise_to_embeddings(model, recipe.neftune_noise_alpha)
+
+
+def checkpointing_settings(asked: dict[str, Any], backend: Backend) -> dict[str, Any]:
+    """The arguments of torch's checkpoint(), with what the device needs to draw the same dropout twice."""
+    unknown = set(asked) - _CHECKPOINTING_SETTINGS
+    if unknown:
+        raise PippinError(
+            f"--gradient_checkpointing_kwargs: {', '.join(sorted(unknown))} is not known; "
+            f"there are {', '.join(sorted(_CHECKPOINTING_SETTINGS))}."
+        )
+    settings = {"use_reentrant": False, **asked}
+    contexts = backend.checkpoint_contexts()
+    if contexts is None or not settings.get("preserve_rng_state", True):
+        return settings
+    for name in ("use_reentrant", "debug"):  # torch takes no contexts with these
+        if settings.get(name):
+            raise PippinError(
+                f"--gradient_checkpointing_kwargs: with {name} true, the device {backend.kind} draws other dropout "
+                "the second time, and gradients are wrong. Leave it out."
+            )
+    return {**settings, "context_fn": contexts}
 
 
 def add_noise_to_embeddings(model: Any, alpha: float) -> None:
@@ -35,6 +53,8 @@ def add_noise_to_embeddings(model: Any, alpha: float) -> None:
         if not module.training:
             return output
         size = alpha / (output.size(1) * output.size(2)) ** 0.5
-        return output + torch.zeros_like(output).uniform_(-size, size)
+        # Contiguous, since some devices draw nothing into a tensor that is not.
+        noise = torch.zeros_like(output, memory_format=torch.contiguous_format)
+        return output + noise.uniform_(-size, size)
 
     model.get_input_embeddings().register_forward_hook(add_noise)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pippin.data.batches import WINDOW, plan_lengths, training_order
+from pippin.data.batches import WINDOW, padded_lengths, plan_lengths, training_order
 from pippin.data.tasks import Task
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
 from pippin.plan.device import choose_device, choose_precision
+from pippin.plan.guards import choose_guards, choose_micro_batch, describe_work
 from pippin.plan.hyperparameters import (
     HUGGING_FACE,
     JobFacts,
@@ -31,8 +32,8 @@ class Rows:
 
     lengths: np.ndarray | None
     """Tokens of each training row; None when nothing is trained."""
-    longest: int
-    """Most tokens of any row of any split."""
+    evaluated: tuple[np.ndarray, ...]
+    """Tokens of each row of every other split."""
     outputs: int
     has_validation: bool
 
@@ -47,8 +48,11 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
     batch = choose_batch_size(recipe, facts)
     epochs = choose_epochs(recipe, facts)
     rate = choose_learning_rate(recipe, facts)
-    micro_batch = max(1, batch.value // recipe.gradient_accumulation_steps)
-    steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, micro_batch, recipe.dataloader_drop_last)
+    precision = choose_precision(recipe, device.value)
+    padding = _choose_pad_lengths(recipe, device.value, rows, batch.value, limit)
+    work = describe_work(recipe, config, precision.value, rows.lengths, padding.value, batch.value)
+    micro_batch = choose_micro_batch(recipe, batch.value, work, device.value)
+    steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, micro_batch.value, recipe.dataloader_drop_last)
     steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
     if recipe.max_steps > 0:
         epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
@@ -56,17 +60,12 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
     best = _choose_best_metric(recipe, task, evaluates.value > 0)
     return Plan(
         device=device,
-        precision=choose_precision(recipe, device.value),
+        precision=precision,
         max_length=_choose_max_length(recipe, limit),
         batch_size=batch,
-        micro_batch=Choice(
-            micro_batch,
-            "the whole batch at once"
-            if recipe.gradient_accumulation_steps == 1
-            else f"{recipe.gradient_accumulation_steps} micro-batches give the whole batch's gradient",
-        ),
+        micro_batch=micro_batch,
         batching=_choose_batching(recipe),
-        pad_lengths=_choose_pad_lengths(recipe, device.value, rows, batch.value, limit),
+        pad_lengths=padding,
         learning_rate=rate,
         head_learning_rate=choose_head_rate(recipe, facts, rate.value),
         epochs=epochs,
@@ -77,6 +76,7 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         save_steps=_choose_saving(recipe, steps.value, steps_per_epoch),
         best_metric=best,
         patience=_choose_patience(recipe),
+        guards=choose_guards(work, device.value),
     )
 
 
@@ -103,18 +103,15 @@ def _choose_pad_lengths(
 ) -> Choice[tuple[int, ...]]:
     if recipe.pad_to_max_length:
         return Choice((min(recipe.max_seq_length, limit or recipe.max_seq_length),), "asked for by --pad_to_max_length")
-    most, lengths = get_backend(device).shape_limit, rows.lengths
-    if most is None or lengths is None:
+    most = get_backend(device).shape_limit
+    if most is None:
         return Choice((), "each batch to its longest row: this device takes any shape")
-    order = training_order(lengths, batch, "windows", recipe.order_seed, epoch=0)
-    longest = np.array([lengths[chosen].max() for chosen in order])
-    planned = plan_lengths(longest, most)
-    planned = (
-        *planned[:-1],
-        max(planned[-1], rows.longest),
-    )  # the last one must hold every row of every split
-    padded = sum(min(p for p in planned if p >= each) * len(batch) for each, batch in zip(longest, order, strict=True))
-    waste = 1 - lengths.sum() / padded
+    lengths = np.array([], dtype=np.int64) if rows.lengths is None else rows.lengths
+    order = training_order(lengths, batch, _choose_batching(recipe).value, recipe.order_seed, epoch=0)
+    trained = [np.full(len(chosen), lengths[chosen].max()) for chosen in order]
+    work = np.concatenate([lengths[:0], *trained, *rows.evaluated])
+    planned = plan_lengths(work, most)
+    waste = 1 - sum(each.sum() for each in (lengths, *rows.evaluated)) / padded_lengths(work, planned).sum()
     return Choice(planned, f"few shapes, which this device needs; {waste:.0%} of the work is padding")
 
 

@@ -16,6 +16,9 @@ class Choice(Generic[T]):
     reason: str
 
 
+NO_GUARDS: Choice[tuple[str, ...]] = Choice((), "no known fault of this device is met")
+
+
 @dataclass(frozen=True)
 class Plan:
     device: Choice[str]
@@ -46,6 +49,8 @@ class Plan:
     """Metric by which the best model is kept; empty: the last one is."""
     patience: Choice[int]
     """Evaluations without improvement before stopping; 0: never."""
+    guards: Choice[tuple[str, ...]] = NO_GUARDS
+    """Faults of the device that would make this job's results wrong, and are worked round."""
 
     def choices(self) -> dict[str, Choice]:
         """Every choice by name, in order."""

@@ -38,6 +38,9 @@ class RunFields:
     mps_fallback: Literal["on", "off"] = "on"
     """Operators that the Apple GPU lacks: `on` runs them on the CPU, with copies; `off` stops with their name."""
 
+    keep_awake: bool = True
+    """Keep a Mac from falling asleep while it trains (caffeinate -i). A closed lid still puts a laptop to sleep."""
+
     bf16: bool = False
     """Mixed precision with bfloat16 (weights stay fp32)."""
 

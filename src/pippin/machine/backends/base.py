@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pippin.errors import PippinError
+from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.machine import Device
+from pippin.machine.memory import Relief
+from pippin.machine.work import Work
 
 if TYPE_CHECKING:
     import torch
 
+#: Gives the two contexts of a checkpointed part: of its first run, and of the one that backward needs.
+CheckpointContexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
 #: CUDA's and MPS's own words, and those of torch's allocator on the CPU.
-_OUT_OF_MEMORY = ("out of memory", "not enough memory: you tried to allocate")
+_OUT_OF_MEMORY = ("out of memory", "not enough memory: you tried to allocate", "can't allocate memory: you tried")
 
 
 class Backend:
     """A device: its name, its memory, its random state, and what is safe on it."""
 
     kind: str
-    #: Most distinct batch shapes that a run should show the device; None: any number is fine.
+    #: Most lengths that batches are padded to, each with up to three numbers of rows; None: any shape is fine.
     shape_limit: int | None = None
     #: Padded tokens per batch where nothing is trained.
     evaluation_tokens = 2048
@@ -60,8 +66,20 @@ class Backend:
         """Most bytes held so far."""
         return self.memory_now()
 
+    def watching_memory(self) -> AbstractContextManager[Any]:
+        """Whatever it takes for ``memory_peak`` to be true, while the context lasts."""
+        return nullcontext()
+
     def empty_cache(self) -> None:
         """Give unused memory back."""
+
+    def relieve(self) -> Relief | None:
+        """Give unused memory back where it is getting scarce; None where it is not."""
+        return None
+
+    def counting_fallbacks(self, on_first: Callable[[str], None]) -> AbstractContextManager[Fallbacks]:
+        """Count what runs on the CPU since the device has no kernel for it; `on_first` hears each operator once."""
+        return nullcontext(Fallbacks())
 
     def seed(self, seed: int) -> None:
         """Seed the device's generator."""
@@ -69,9 +87,21 @@ class Backend:
 
         torch.manual_seed(seed)
 
+    def random_state(self) -> dict[str, torch.Tensor]:
+        """The state of every generator that a job on this device draws from, by name, on the CPU."""
+        import torch
+
+        return {"cpu": torch.get_rng_state()}
+
+    def set_random_state(self, state: dict[str, torch.Tensor]) -> None:
+        """Go on from an earlier ``random_state``."""
+        import torch
+
+        torch.set_rng_state(state["cpu"])
+
     def autocast(self, precision: str) -> AbstractContextManager[Any]:
-        """Mixed precision for `bf16` and `fp16`, nothing for `fp32`."""
-        if precision == "fp32":
+        """Mixed precision for `bf16` and `fp16`, nothing for `fp32` and `tf32`."""
+        if precision in ("fp32", "tf32"):
             return nullcontext()
         import torch
 
@@ -84,7 +114,34 @@ class Backend:
 
     def place(self, model: torch.nn.Module) -> torch.nn.Module:
         """A model on the device, laid out as the device needs it."""
-        return model.to(self.device)
+        try:
+            return model.to(self.device)
+        except (RuntimeError, MemoryError) as error:
+            if not self.is_out_of_memory(error):
+                raise
+            raise PippinError(
+                f"the model does not fit into the free memory of the device {self.kind}. Close other programs that use "
+                "it, choose a smaller model, or use the CPU."
+            ) from error
+
+    def guards(self, work: Work) -> dict[str, str]:
+        """Known faults of the device that this work would meet and Pippin works round: name -> what would go wrong."""
+        return {}
+
+    def most_rows(self, work: Work) -> tuple[int, str] | None:
+        """The most rows that training may put through the model at once, and why; None where all of them may."""
+        return None
+
+    def attention(self, work: Work) -> str | None:
+        """The attention, by transformers' name, that is right for this work; None: the model's own choice is."""
+        return None
+
+    def checkpoint_contexts(self) -> CheckpointContexts | None:
+        """What gives torch's checkpoint() its contexts, where it cannot draw the same random numbers twice unaided."""
+        return None
+
+    def guard(self, model: torch.nn.Module) -> None:
+        """Make a model that will be trained safe from the device's known faults, or refuse it."""
 
     def explain(self, error: BaseException) -> str | None:
         """What an error of the device means and what to type next; None for errors that are not the device's."""

@@ -72,6 +72,18 @@ class CudaBackend(Backend):
         torch.manual_seed(seed)
         torch.cuda.manual_seed_all(seed)
 
+    def random_state(self) -> dict[str, torch.Tensor]:
+        import torch
+
+        return {**super().random_state(), self.kind: torch.cuda.get_rng_state(self.device)}
+
+    def set_random_state(self, state: dict[str, torch.Tensor]) -> None:
+        import torch
+
+        super().set_random_state(state)
+        if self.kind in state:
+            torch.cuda.set_rng_state(state[self.kind], self.device)
+
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         # Pinned memory is what lets the copy run beside the GPU's work.
         return tensor.pin_memory().to(self.device, non_blocking=True)

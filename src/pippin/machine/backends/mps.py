@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
-from importlib.metadata import version
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pippin.machine.backends.base import Backend
-from pippin.machine.backends.mps_operators import first_native
+from pippin.machine.backends import FALLBACK_VARIABLE
+from pippin.machine.backends.base import Backend, CheckpointContexts
+from pippin.machine.backends.mps_hazards import (
+    LSTM_DROPOUT,
+    NORM_GRADIENTS,
+    MacFacts,
+    Remedy,
+    hazards_of,
+    most_rows,
+)
+from pippin.machine.backends.mps_memory import MemoryWatch
+from pippin.machine.backends.mps_operators import first_native, operators_of
 from pippin.machine.check import release
+from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.machine import Device
+from pippin.machine.memory import Relief
+from pippin.machine.system import chip_name
+from pippin.machine.work import Work
 
 if TYPE_CHECKING:
     import torch
@@ -25,17 +41,22 @@ class MpsBackend(Backend):
     shape_limit = 8
     evaluation_tokens = 8192
 
+    def __init__(self, index: int | None = None):
+        super().__init__(index)
+        self._watch: MemoryWatch | None = None
+
     def devices(self) -> list[Device]:
         import torch
 
         if not (torch.backends.mps.is_built() and torch.backends.mps.is_available()):
             return []
+        mac = facts()
         return [
             Device(
                 self.kind,
-                "Apple GPU",
+                f"{mac.chip or 'Apple'} GPU",
                 torch.mps.recommended_max_memory(),
-                bf16=bfloat16_problem(platform.mac_ver()[0], version("torch")) is None,
+                bf16=bfloat16_problem(mac.macos, mac.torch) is None,
             )
         ]
 
@@ -53,13 +74,14 @@ class MpsBackend(Backend):
             return "this Python is an Intel (x86_64) build; install an arm64 Python to reach the Apple GPU"
         if not torch.backends.mps.is_built():
             return "this torch was built without MPS; reinstall it with `pip install --force-reinstall torch`"
-        return f"torch {torch.__version__} cannot use the Apple GPU on macOS {platform.mac_ver()[0]}; update macOS"
+        mac = facts()
+        return f"torch {mac.torch} cannot use the Apple GPU on macOS {mac.macos}; update macOS"
 
     def precision_problem(self, precision: str) -> str | None:
-        here = version("torch")
+        mac = facts()
         if precision == "bf16":
-            return bfloat16_problem(platform.mac_ver()[0], here)
-        if precision == "fp16" and release(here) < (2, 8):
+            return bfloat16_problem(mac.macos, mac.torch)
+        if precision == "fp16" and release(mac.torch) < (2, 8):
             return "float16 with a loss scaler on the Apple GPU needs torch 2.8 or newer"
         return None
 
@@ -77,7 +99,7 @@ class MpsBackend(Backend):
         first = _first_release(operator)
         newer = f"torch {first} brings it: pip install 'torch>={first}'. Or" if first else "No release has it yet:"
         return (
-            f"the operator {operator} does not exist on the Apple GPU in torch {version('torch')}. {newer} "
+            f"the operator {operator} does not exist on the Apple GPU in torch {facts().torch}. {newer} "
             "run it on the CPU with --mps_fallback on, or everything with --use_cpu."
         )
 
@@ -91,6 +113,30 @@ class MpsBackend(Backend):
 
         return torch.mps.driver_allocated_memory()
 
+    def memory_peak(self) -> int | None:
+        return self._watch.peak if self._watch else self.memory_now()
+
+    @contextmanager
+    def watching_memory(self) -> Iterator[None]:
+        import torch
+
+        budget = torch.mps.recommended_max_memory()
+        with MemoryWatch(torch.mps.driver_allocated_memory, budget, torch.mps.empty_cache) as self._watch:
+            yield
+
+    def relieve(self) -> Relief | None:
+        return self._watch.relieve() if self._watch else None
+
+    @contextmanager
+    def counting_fallbacks(self, on_first: Callable[[str], None]) -> Iterator[Fallbacks]:
+        from pippin.machine.backends.mps_fallback import counted
+
+        if os.environ.get(FALLBACK_VARIABLE) == "0":  # asked for by --mps_fallback off
+            yield Fallbacks()
+            return
+        with counted(operators_of(facts().torch), on_first) as found:
+            yield found
+
     def empty_cache(self) -> None:
         import torch
 
@@ -101,6 +147,18 @@ class MpsBackend(Backend):
 
         torch.manual_seed(seed)
         torch.mps.manual_seed(seed)
+
+    def random_state(self) -> dict[str, torch.Tensor]:
+        import torch
+
+        return {**super().random_state(), self.kind: torch.mps.get_rng_state()}
+
+    def set_random_state(self, state: dict[str, torch.Tensor]) -> None:
+        import torch
+
+        super().set_random_state(state)
+        if self.kind in state:
+            torch.mps.set_rng_state(state[self.kind])
 
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         import torch
@@ -113,14 +171,56 @@ class MpsBackend(Backend):
     def place(self, model: torch.nn.Module) -> torch.nn.Module:
         import torch
 
-        # In-place optimiser kernels of older releases lose writes to parameters that are not contiguous.
+        # Convolutions misread weights that are not contiguous. Data is replaced, so that tied weights stay tied.
         for parameter in model.parameters():
             parameter.data = parameter.data.contiguous()
         for module in model.modules():
             for name, buffer in module.named_buffers(recurse=False):
                 if buffer.dtype == torch.float64:
                     setattr(module, name, buffer.float())
-        return model.to(self.device)
+        return super().place(model)
+
+    def guards(self, work: Work) -> dict[str, str]:
+        return {hazard.name: f"{hazard.wrong} ({hazard.source})" for hazard in hazards_of(facts(), work)}
+
+    def most_rows(self, work: Work) -> tuple[int, str] | None:
+        limit = most_rows(facts(), work)
+        return limit and (limit[0], f"{limit[1].wrong} (PyTorch {limit[1].source})")
+
+    def attention(self, work: Work) -> str | None:
+        remedies = {hazard.remedy for hazard in hazards_of(facts(), work)}
+        return "eager" if Remedy.PLAIN_ATTENTION in remedies else None
+
+    def checkpoint_contexts(self) -> CheckpointContexts | None:
+        from pippin.machine.backends.mps_guards import same_randomness
+
+        return same_randomness
+
+    def guard(self, model: torch.nn.Module) -> None:
+        from pippin.machine.backends.mps_guards import ask_for_norm_input_gradients, refuse_lstm_dropout
+
+        mac = facts()
+        if LSTM_DROPOUT.is_on(mac):
+            refuse_lstm_dropout(model)
+        if NORM_GRADIENTS.is_on(mac):
+            ask_for_norm_input_gradients(model)
+
+
+def facts() -> MacFacts:
+    """This Mac, as far as it decides what its GPU can do."""
+    import torch
+
+    # Not the package's metadata: this is the torch that runs.
+    return MacFacts(str(torch.__version__), platform.mac_ver()[0], _chip())
+
+
+def _chip() -> str:
+    import torch
+
+    try:
+        return str(torch.backends.mps.get_name())
+    except (AttributeError, RuntimeError):  # torch before 2.9, or no such GPU here
+        return chip_name()
 
 
 def bfloat16_problem(macos: str, torch: str) -> str | None:
@@ -135,6 +235,6 @@ def bfloat16_problem(macos: str, torch: str) -> str | None:
 def _first_release(operator: str) -> str | None:
     """The torch release that brings an operator to the Apple GPU; None where none does, or it is not torch's own."""
     try:
-        return first_native(operator, since=version("torch"))
+        return first_native(operator, since=facts().torch)
     except LookupError:
         return None

@@ -203,6 +203,11 @@ def table(release: str) -> Table:
     return _table(nearest_release(release).release)
 
 
+def operators_of(release: str) -> Table:
+    """The operators of a running torch: the shipped table, or torch's own files where it is newer than that."""
+    return installed() if nearest_release(release).note else table(release)
+
+
 @cache
 def installed() -> Table:
     """The table of the installed torch, from its own files. Takes seconds, and works for releases yet unknown.

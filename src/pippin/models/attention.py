@@ -1,0 +1,46 @@
+"""What a model's attention is like, from its configuration alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pippin.machine.work import Work
+
+
+def work_of(config: Any, precision: str = "fp32") -> Work:
+    """What a model of this configuration asks of a device, as far as its attention tells."""
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    heads = getattr(text, "num_attention_heads", None) or 1
+    return Work(
+        precision=precision,
+        looks_back=looks_back(config),
+        uneven_heads=_has_uneven_heads(text),
+        heads=max(heads) if isinstance(heads, (list, tuple)) else heads,  # some name a number for each layer
+    )
+
+
+def looks_back(config: Any) -> bool:
+    """Whether some of the model's attention is causal.
+
+    transformers has no word for it: a kind of model that can write text and has no head for filling gaps in it looks
+    back only, and so does the second half of an encoder-decoder.
+    """
+    if getattr(config, "is_decoder", False) or getattr(config, "is_encoder_decoder", False):
+        return True
+    kind = getattr(config, "model_type", None)
+    if kind is None:
+        return False
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+
+def _has_uneven_heads(config: Any) -> bool:
+    """DeepSeek's kin name the widths of queries and values one by one."""
+    value, query = getattr(config, "v_head_dim", None), getattr(config, "qk_nope_head_dim", None)
+    if value is None or query is None:
+        return False
+    return bool(value != query + getattr(config, "qk_rope_head_dim", 0))

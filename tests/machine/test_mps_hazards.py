@@ -1,0 +1,129 @@
+"""The Apple GPU's known faults: on which Macs, met by which jobs. Nothing here needs a Mac."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from pippin.machine.backends import get_backend, mps, mps_hazards
+from pippin.machine.backends.mps_hazards import HAZARDS, MacFacts, Remedy, hazards_of, most_rows
+from pippin.machine.work import Work
+
+OLD_M1 = MacFacts("2.6.0", "14.5", "Apple M1 Pro")
+NEW_M4 = MacFacts("2.15.0", "26.1", "Apple M4")
+LONG = Work(trains=True, rows=512, length=128)
+CAUSAL = Work(looks_back=True)
+UNEVEN = Work(uneven_heads=True)
+
+
+def names(mac: MacFacts, work: Work) -> list[str]:
+    return [hazard.name for hazard in hazards_of(mac, work)]
+
+
+def test_example():
+    assert doctest.testmod(mps_hazards).failed == 0
+
+
+def test_table_is_whole():
+    assert len({hazard.name for hazard in HAZARDS}) == len(HAZARDS)
+    for hazard in HAZARDS:
+        assert hazard.source.startswith("#")
+        assert hazard.wrong
+        assert (hazard.most_rows is not None) == (hazard.remedy is Remedy.FEWER_ROWS)
+        assert hazard.fixed_in is None or hazard.fixed_in > (2, 5), "fixed before the oldest torch that we take"
+
+
+@pytest.mark.parametrize(
+    ("torch", "chip", "met"),
+    [
+        ("2.5.1", "Apple M1", True),
+        ("2.12.1", "Apple M2 Ultra", True),
+        ("2.12.0", "", True),
+        ("2.12.0", "Apple Paravirtual device", True),  # a virtual machine on an unknown chip
+        ("2.12.0", "Apple M3", False),
+        ("2.12.0", "Apple M10", False),
+        ("2.13.0", "Apple M1", False),
+        ("2.14.0a0+git1", "Apple M1", False),
+    ],
+)
+def test_linear_gradients_by_release_and_chip(torch, chip, met):
+    assert names(MacFacts(torch, "15.0", chip), LONG) == (["linear gradients"] if met else [])
+
+
+@pytest.mark.parametrize(
+    ("work", "most"),
+    [
+        (Work(trains=True, rows=255, length=128), None),  # 32640 tokens
+        (Work(trains=True, rows=256, length=128), 255),  # 32768
+        (Work(trains=True, rows=2, length=16384), 1),
+        (Work(trains=True, rows=1, length=32768), 0),
+        (Work(trains=False, rows=256, length=128), None),
+    ],
+)
+def test_rows_within_32767_tokens(work, most):
+    limit = most_rows(OLD_M1, work)
+    assert (limit and limit[0]) == most
+
+
+def test_rows_within_all_other_limits():
+    heads = Work(trains=True, rows=9, length=8192, heads=16)  # 2^30 attention weights a row
+    assert most_rows(NEW_M4, heads)[0] == 4
+    assert names(NEW_M4, heads) == ["large products"]
+    assert names(NEW_M4, Work(trains=True, rows=4, length=8192, heads=16)) == []
+    assert most_rows(NEW_M4, Work(trains=True, rows=65536, length=1))[0] == 65535
+    mended = MacFacts("2.15.0", "26.1", "Apple M1")
+    assert most_rows(mended, Work(trains=True, rows=1, length=32768))[0] == 0
+    assert most_rows(NEW_M4, Work(trains=True, rows=1, length=32768)) is None
+
+
+def test_the_tightest_limit_counts():
+    both = Work(trains=True, rows=64, length=4096, heads=128)
+    assert names(OLD_M1, both) == ["linear gradients", "large products"]
+    assert most_rows(OLD_M1, both)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("torch", "work", "expected"),
+    [
+        ("2.14.0", Work(looks_back=True, precision="bf16"), ["causal attention", "padding in front"]),
+        ("2.14.0", Work(looks_back=True, precision="fp16"), ["causal attention", "padding in front"]),
+        ("2.15.0", Work(looks_back=True, precision="bf16"), ["padding in front"]),
+        ("2.14.0", CAUSAL, ["padding in front"]),
+        ("2.14.0", Work(precision="bf16"), []),
+        ("2.11.0", UNEVEN, ["uneven heads"]),
+        ("2.12.0", UNEVEN, []),
+    ],
+)
+def test_attention(monkeypatch, torch, work, expected):
+    mac = MacFacts(torch, "15.0", "Apple M3")
+    assert names(mac, work) == expected
+    monkeypatch.setattr(mps, "facts", lambda: mac)
+    assert get_backend("mps").attention(work) == ("eager" if expected else None)
+    assert get_backend("cpu").attention(work) is None
+
+
+def test_checkpointing_only_where_it_is_used():
+    assert names(NEW_M4, Work(trains=True, recomputes=True)) == ["recomputed dropout"]
+    assert names(NEW_M4, Work(trains=True)) == []
+
+
+def test_old_macos_has_more():
+    scattered = next(hazard for hazard in HAZARDS if hazard.name == "scattered noise")
+    assert scattered.is_on(MacFacts("2.9.0", "14.7", "Apple M1"))
+    assert not scattered.is_on(MacFacts("2.9.0", "15.0", "Apple M1"))
+    assert not scattered.is_on(MacFacts("2.10.0", "14.7", "Apple M1"))
+
+
+def test_the_backend_says_what_it_guards_against(monkeypatch):
+    monkeypatch.setattr(mps, "facts", lambda: OLD_M1)
+    backend = get_backend("mps")
+    assert list(backend.guards(LONG)) == ["linear gradients"]
+    assert "#177116" in backend.guards(LONG)["linear gradients"]
+    rows, why = backend.most_rows(LONG)
+    assert rows == 255
+    assert "32767 tokens" in why
+    for other in ("cpu", "cuda"):
+        assert get_backend(other).guards(LONG) == {}
+        assert get_backend(other).most_rows(LONG) is None
+        assert get_backend(other).checkpoint_contexts() is None

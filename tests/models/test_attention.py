@@ -1,0 +1,49 @@
+"""What a configuration tells of attention, compared with the models themselves."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pippin.models.attention import looks_back, work_of
+
+SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+CONFIGS = {
+    "bert": SMALL, "roberta": SMALL, "electra": SMALL, "distilbert": {"dim": 16, "n_heads": 2, "n_layers": 1},
+    "albert": SMALL, "mpnet": SMALL, "modernbert": SMALL, "deberta-v2": SMALL,
+    "gpt2": {"n_embd": 16, "n_head": 2, "n_layer": 1}, "llama": SMALL, "qwen2": SMALL, "mistral": SMALL, "opt": SMALL,
+    "gpt_neox": SMALL, "bart": {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "decoder_attention_heads": 2},
+}  # fmt: skip
+
+
+def config_of(kind: str, **changes):
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.for_model(kind, **{**CONFIGS.get(kind, {}), **changes})
+    except ValueError:
+        pytest.skip(f"this transformers has no {kind}")
+
+
+@pytest.mark.parametrize("kind", sorted(CONFIGS))
+def test_looks_back_as_the_modules_say(kind):
+    from transformers import AutoModelForSequenceClassification
+
+    config = config_of(kind)
+    with torch.device("meta"):
+        model = AutoModelForSequenceClassification.from_config(config)
+    causal = any(getattr(module, "is_causal", False) for module in model.modules())
+    assert looks_back(config) == causal
+
+
+def test_encoder_used_as_a_decoder_looks_back():
+    assert looks_back(config_of("bert", is_decoder=True))
+
+
+def test_heads_and_widths():
+    work = work_of(config_of("gpt2"), "bf16")
+    assert (work.heads, work.precision, work.looks_back, work.uneven_heads) == (2, "bf16", True, False)
+    widths = {"qk_nope_head_dim": 16, "qk_rope_head_dim": 8}
+    assert work_of(config_of("deepseek_v3", v_head_dim=16, **widths)).uneven_heads
+    assert not work_of(config_of("deepseek_v3", v_head_dim=24, **widths)).uneven_heads
+    assert work_of(object()).heads == 1
