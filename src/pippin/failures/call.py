@@ -1,0 +1,216 @@
+"""A call of one operator as plain data: shapes and types, never what is in a tensor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+#: Most characters of an error's first line that are kept.
+_LONGEST_TEXT = 300
+_RANDOM = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+@dataclass(frozen=True)
+class TensorLike:
+    """What a tensor looks like from outside."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: str
+
+    @property
+    def code(self) -> str:
+        """Python that makes such a tensor: random numbers, zeros for integers, True for booleans."""
+        # An expanded dimension has one element in memory.
+        shape = tuple(size if stride else min(size, 1) for size, stride in zip(self.shape, self.strides, strict=True))
+        options = f'dtype=torch.{self.dtype}, device="{self.device}"'
+        make, fill = ("zeros", "zero_()")
+        if self.dtype in _RANDOM:
+            make, fill = ("randn", "normal_()")
+        elif self.dtype == "bool":
+            make, fill = ("ones", "fill_(True)")
+        made = f"torch.{make}({shape}, {options})"
+        if not _is_contiguous(shape, self.strides):
+            made = f"torch.empty_strided({shape}, {self.strides}, {options}).{fill}"
+        return made if shape == self.shape else f"{made}.expand({self.shape})"
+
+    def __str__(self) -> str:
+        plain = _is_contiguous(self.shape, self.strides)
+        return f"{self.dtype} {list(self.shape)}{'' if plain else f', strides {list(self.strides)}'}, {self.device}"
+
+    def resized(self, sizes: dict[int, int]) -> TensorLike:
+        """With other sizes, laid out alike: the same order of dimensions, the same gaps and expansions."""
+        shape = tuple(sizes.get(size, size) for size in self.shape)
+        if shape == self.shape:
+            return self
+        strides = [0] * len(shape)
+        dense = new_dense = 1
+        for place in sorted(range(len(shape)), key=lambda place: (self.strides[place], self.shape[place], -place)):
+            if self.strides[place]:
+                strides[place] = new_dense * max(1, -(-self.strides[place] // dense))
+                dense, new_dense = self.strides[place] * self.shape[place], strides[place] * shape[place]
+        return replace(self, shape=shape, strides=tuple(strides))
+
+
+@dataclass(frozen=True)
+class Code:
+    """A value that is best said in Python, such as a dtype."""
+
+    code: str
+
+    def __str__(self) -> str:
+        return self.code
+
+
+@dataclass(frozen=True)
+class Argument:
+    name: str
+    value: Any
+    """A TensorLike, a Code, a number, None, a short option's name, or a list of these."""
+    by_name: bool
+    holds_sizes: bool
+    """Whether its numbers are sizes, such as a new shape."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator, what it was called with, and how that ended."""
+
+    operator: str
+    """In torch's spelling, e.g. aten::add.Tensor."""
+    arguments: tuple[Argument, ...]
+    error_type: str
+    error_text: str
+    """The error's first line, free of what was in the tensors."""
+
+    @property
+    def tensors(self) -> list[TensorLike]:
+        return [part for item in self.arguments for part in _parts(item.value) if isinstance(part, TensorLike)]
+
+    @property
+    def snippet(self) -> str:
+        """A few lines of Python that make this call."""
+        space, _, name = self.operator.partition("::")
+        path = f"torch.ops.{space}.{name if '.' in name else name + '.default'}"
+        lines = [f"    {f'{item.name}=' if item.by_name else ''}{_code(item.value)}," for item in self.arguments]
+        # Devices fail late: by then another call may be blamed.
+        kinds = sorted({tensor.device.partition(":")[0] for tensor in self.tensors} - {"cpu"})
+        waits = [f"torch.{kind}.synchronize()" for kind in kinds]
+        return "\n".join(["import torch", "", f"{path}(", *lines, ")", *waits]) + "\n"
+
+    def resized(self, sizes: dict[int, int]) -> Call:
+        """The call with every size replaced alike, wherever it stands."""
+        return self._changed(lambda tensor: tensor.resized(sizes), lambda size: sizes.get(size, size))
+
+    def on_cpu(self) -> Call:
+        """The call with everything on the CPU."""
+        moved = self._changed(lambda tensor: replace(tensor, device="cpu"))
+        return replace(moved, arguments=tuple(_device_to_cpu(item) for item in moved.arguments))
+
+    def with_first_of_lists(self) -> Call:
+        """The call with one tensor in each list of tensors."""
+        return replace(self, arguments=tuple(_first_of_list(item) for item in self.arguments))
+
+    def _changed(self, tensor: Callable[[TensorLike], TensorLike], size: Callable[[int], int] = lambda n: n) -> Call:
+        def change(value: Any, holds_sizes: bool) -> Any:
+            if isinstance(value, TensorLike):
+                return tensor(value)
+            if isinstance(value, list):
+                return [change(part, holds_sizes) for part in value]
+            return size(value) if holds_sizes and type(value) is int else value
+
+        changed = (replace(item, value=change(item.value, item.holds_sizes)) for item in self.arguments)
+        return replace(self, arguments=tuple(changed))
+
+
+def describe(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Call:
+    """A failed call of a torch.ops operator as plain data."""
+    own = operator.namespace == "aten"
+    # Only the schema's text tells a size (SymInt) from another number.
+    sizes = set(re.findall(r"SymInt\S* (\w+)", str(operator._schema)))
+    names = [argument.name for argument in operator._schema.arguments]
+    given = [(name, value, False) for name, value in zip(names, arguments, strict=False)]
+    given += [(name, value, True) for name, value in keywords.items()]
+    described = tuple(Argument(name, _described(value, own), by_name, name in sizes) for name, value, by_name in given)
+    call = Call(operator.name(), described, type(error).__name__, "")
+    # What another package's operator says may hold anything.
+    return replace(call, error_text=_without_values(first_line(error), call) if own else "")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, cut where it is long."""
+    lines = str(error).strip().splitlines()
+    line = lines[0].strip() if lines else ""
+    return line if len(line) <= _LONGEST_TEXT else line[:_LONGEST_TEXT] + "…"
+
+
+def likeness(error: BaseException) -> tuple[str, str]:
+    """Equal for two errors that say the same about other sizes."""
+    return type(error).__name__, re.sub(r"\d+", "#", first_line(error))[:60]
+
+
+def _described(value: Any, own: bool) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided:
+            return Code("...")
+        dtype = str(value.dtype).removeprefix("torch.")
+        return TensorLike(tuple(value.shape), tuple(value.stride()), dtype, str(value.device))
+    if isinstance(value, (list, tuple)):
+        return [_described(part, own) for part in value]
+    if isinstance(value, torch.device):
+        return Code(f'torch.device("{value}")')
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return Code(str(value))
+    if isinstance(value, str):  # torch's own are names of options, such as "tanh"
+        return value if own and value.isidentifier() else Code("...")
+    if isinstance(value, torch.Generator):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float, complex)) else Code("...")
+
+
+def _without_values(text: str, call: Call) -> str:
+    """The text without numbers that are no sizes or settings of the call: they may come out of a tensor."""
+    known = {str(part) for item in call.arguments for part in _parts(item.value) if type(part) is int}
+    known |= {str(size) for tensor in call.tensors for size in tensor.shape}
+    return re.sub(r"\d+", lambda found: found[0] if found[0] in known else "#", text)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The value, or what is in it where it is a list."""
+    if isinstance(value, list):
+        for part in value:
+            yield from _parts(part)
+    else:
+        yield value
+
+
+def _code(value: Any) -> str:
+    if isinstance(value, (TensorLike, Code)):
+        return value.code
+    if isinstance(value, list):
+        return f"[{', '.join(_code(part) for part in value)}]"
+    return f'float("{value}")' if isinstance(value, float) and repr(value).strip("-").isalpha() else repr(value)
+
+
+def _device_to_cpu(item: Argument) -> Argument:
+    is_device = isinstance(item.value, Code) and item.value.code.startswith("torch.device(")
+    return replace(item, value=Code('torch.device("cpu")')) if is_device else item
+
+
+def _first_of_list(item: Argument) -> Argument:
+    is_tensors = isinstance(item.value, list) and item.value and isinstance(item.value[0], TensorLike)
+    return replace(item, value=item.value[:1]) if is_tensors else item
+
+
+def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    dense = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != dense:
+            return False
+        dense *= size
+    return True
