@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from pippin.plan.plan import Choice, Plan
 from pippin.report.report import Report
-from pippin.report.terminal import Terminal
-
-LOG = {
-    "step": 3, "epoch": 0.5, "loss": 1.25, "learning_rate": 1e-4, "samples_per_second": 180.4,
-    "tokens_per_second": 2000.0, "memory": 3 * 2**30, "seconds_left": 75.0,
-}  # fmt: skip
 
 
 def plan(**changes) -> Plan:
@@ -25,16 +16,6 @@ def plan(**changes) -> Plan:
         "best_metric": "accuracy", "patience": 0,
     }  # fmt: skip
     return Plan(**{name: Choice(value, f"why {name}") for name, value in {**values, **changes}.items()})
-
-
-@pytest.fixture
-def screen():
-    def make(width: int = 100, tty: bool = False, **settings) -> tuple[Terminal, io.StringIO]:
-        out = io.StringIO()
-        console = Console(file=out, width=width, force_terminal=tty, highlight=False, color_system=None)
-        return Terminal(console=console, **settings), out
-
-    return make
 
 
 def test_plan_shows_values_and_reasons(screen):
@@ -48,6 +29,15 @@ def test_plan_shows_values_and_reasons(screen):
     assert "micro-batch" in out.getvalue()
 
 
+def test_guards_are_shown_where_there_are_any(screen):
+    terminal, out = screen()
+    terminal.show_plan(plan(), "")
+    assert "guards" not in out.getvalue()
+    terminal.show_plan(plan(guards=("long rows", "uneven heads")), "", trains=False)
+    assert "long rows, uneven heads" in out.getvalue()
+    assert "why guards" in out.getvalue()
+
+
 def test_plan_without_training(screen):
     terminal, out = screen()
     terminal.show_plan(plan(), "judging", trains=False)
@@ -55,40 +45,10 @@ def test_plan_without_training(screen):
     assert "learning rate" not in out.getvalue()
 
 
-def test_log_lines_when_piped(screen):
-    terminal, out = screen(width=140)
-    terminal.on_event("started", {"steps": 9})
-    terminal.on_event("log", LOG)
-    terminal.on_event("evaluation", {"epoch": 1.0, "eval_accuracy": 0.5, "eval_runtime": 3.0, "best": True})
-    lines = out.getvalue().splitlines()
-    assert lines[0] == (
-        "step 3/9 · epoch 0.50 · lr 1.00e-04 · loss 1.2500 · 180 samples/s · 2000 tokens/s · 3.0 GB · 1:15 left"
-    )
-    assert lines[1] == "epoch 1 · accuracy 0.5000 · best so far"
-
-
-def test_live_bar_on_a_terminal(screen):
-    terminal, out = screen(tty=True)
-    terminal.on_event("started", {"steps": 9})
-    terminal.on_event("log", LOG)
-    terminal.on_event("trained", {})
-    assert "3/9 1:15 left · loss 1.2500 · 180 samples/s" in out.getvalue()
-    assert terminal.bar is None
-
-
-def test_narrow_bar_keeps_the_time_left(screen):
-    terminal, out = screen(width=50, tty=True)
-    terminal.on_event("started", {"steps": 9})
-    terminal.on_event("log", LOG)
-    terminal.on_event("trained", {})
-    assert "3/9 1:15 left" in out.getvalue()
-
-
 def test_quiet_hides_all_but_warnings(screen):
     terminal, out = screen(quiet=True)
     terminal.note("n")
     terminal.show_plan(plan(), "p")
-    terminal.on_event("log", LOG)
     terminal.warn("look out")
     assert out.getvalue() == "warning: look out\n"
 

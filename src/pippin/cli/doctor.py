@@ -11,8 +11,9 @@ from pippin.machine.machine import Machine
 HELP = """
 Usage: pippin doctor [--json] [--machine FILE]
 
-Looks at this computer (system, Python, torch, its GPU, memory, disk, packages) and says for each what was
-found, why it matters and what to type. Nothing is changed. Exit code 0 when nothing stands in the way, else 1.
+Looks at this computer (system, Python, torch, its GPU, memory, packages, disk, power, the Hub) and says for each
+what was found, why it matters and what to type. Nothing is changed. The Hub is asked once whether it answers, unless
+HF_HUB_OFFLINE is set. Exit code 0 when nothing stands in the way, else 1.
 
   pippin doctor
   pippin doctor --json > machine.json       for a bug report, or for a friend

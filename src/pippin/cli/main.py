@@ -15,6 +15,7 @@ COMMANDS = {
         "Fine-tune a model on a file, a folder, a known task, or the built-in questions.",
     ),
     "doctor": ("pippin.cli.doctor", "Is this computer ready? What was found, and what to type where it is not."),
+    "verify": ("pippin.cli.verify", "Does the GPU give the CPU's results for this model and these rows?"),
     "predict": ("pippin.cli.predict", "Label texts with a trained model."),
 }
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
+from pippin.cli.output_file import naming, output_file
 from pippin.errors import Mistakes, PippinError, nearest
 
 if TYPE_CHECKING:
@@ -62,12 +63,14 @@ def run(arguments: list[str]) -> int:
         return 0
     request = _read(arguments)
     table = _table(request)
-    with _output_file(request.one("output")) as file:
+    with output_file(request.one("output")) as file:
         predictor = _load(request)
-        answers = _answer(table, _text_columns(table, request, predictor), predictor)
+        columns = _text_columns(table, request, predictor)
+        with _device_errors(request, predictor):
+            answers = _answer(table, columns, predictor)
         from pippin.training.predictions import write_labelled
 
-        with _naming(request.one("output")):
+        with naming(request.one("output")):
             write_labelled(file, Path(request.one("output") or "").suffix.lower(), table.columns, answers)
     if "output" in request.flags:
         print(f"{len(answers)} rows written to {request.one('output')}", file=sys.stderr)
@@ -230,6 +233,33 @@ def _answer(table: Table, names: tuple[str, ...], predictor: Predictor) -> list[
     return answers
 
 
+@contextmanager
+def _device_errors(request: _Request, predictor: Predictor) -> Iterator[None]:
+    """Errors of the device as one message; what there is to report goes into the run's folder, else into this one."""
+    from pippin.failures.explained import explained, write_here
+    from pippin.machine.probe import probe
+    from pippin.training.run import RunFolder
+
+    def write(name: str, text: str) -> Path:
+        if predictor.run is None:
+            return write_here(name, text)
+        folder = RunFolder(Path(request.run))
+        folder.run = predictor.run
+        return folder.write(name, text)
+
+    backend = predictor.inference.backend
+    with explained(backend, probe, write, on_cpu="--device cpu"):
+        try:
+            yield
+        except (RuntimeError, MemoryError) as error:
+            if not backend.is_out_of_memory(error):
+                raise
+            # The device's own advice is about training.
+            raise PippinError(
+                f"the device {backend.kind} ran out of memory. Close other programs, or add --device cpu."
+            ) from error
+
+
 def _texts(table: Table, name: str) -> list[str]:
     """The cells of a column as texts, "" for those that hold nothing."""
     from pippin.data.labels import is_missing
@@ -242,36 +272,3 @@ def _texts(table: Table, name: str) -> list[str]:
         if texts[-1] != "" and problem:
             raise PippinError(f"{table.where(place)}: column {name!r} {problem}. Mend it, or name another column.")
     return texts
-
-
-@contextmanager
-def _output_file(output: str | None) -> Iterator[TextIO]:
-    """Where the rows go. A file is opened at once, and gets its name only when all went well."""
-    if output is None:
-        yield sys.stdout
-        return
-    path = Path(output)
-    partial = path.with_name(path.name + ".partial")
-    with _naming(output):
-        # Half a character, which UTF-8 cannot hold, stays in its escaped form.
-        file = partial.open("w", encoding="utf-8", errors="backslashreplace", newline="")
-    try:
-        yield file
-        with _naming(output):
-            file.close()
-            partial.replace(path)
-    finally:
-        with suppress(OSError):  # a full disk refuses once more
-            file.close()
-        partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def _naming(output: str | None) -> Iterator[None]:
-    """A disk's refusal as a message that names the file."""
-    try:
-        yield
-    except OSError as error:
-        if output is None:
-            raise
-        raise PippinError(f"--output {output} cannot be written: {error.strerror or error}.") from None

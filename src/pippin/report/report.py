@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pippin.machine.fallbacks import Fallback
+
 
 @dataclass(frozen=True)
 class Report:
@@ -19,6 +21,8 @@ class Report:
     stopped_early: bool = False
     peak_memory: int = 0
     """Most bytes held on the device while training."""
+    fallbacks: dict[str, Fallback] = field(default_factory=dict)
+    """Operators that ran on the CPU since the device has no kernel for them, the costliest first."""
     per_class: dict[str, dict[str, float]] = field(default_factory=dict)
     """Precision, recall, F1 and rows by class, on the test rows where they have labels, else on the validation rows."""
     confusion: list[list[int]] = field(default_factory=list)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from pippin.data.dataset import Dataset
+from pippin.machine.fallbacks import Fallback
 from pippin.report.report import Report
 from pippin.training.inference import Evaluation
 from pippin.training.loop import Outcome
@@ -39,6 +40,7 @@ def make_report(
     outcome: Outcome | None,
     evaluations: dict[str, Evaluation],
     tests: dict[str, Evaluation],
+    fallbacks: dict[str, Fallback],
 ) -> Report:
     """The Report; figures by class come from the test rows where they have labels, else from the validation rows."""
     judged_on, judged = next(iter([*tests.items(), *evaluations.items()]), ("", None))
@@ -51,6 +53,7 @@ def make_report(
         best_step=outcome.best_step if outcome else None,
         stopped_early=bool(outcome and outcome.stopped_early),
         peak_memory=outcome.peak_memory if outcome else 0,
+        fallbacks=fallbacks,
         per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
         confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],
         judged_on=judged_on,

@@ -17,6 +17,8 @@ from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.report.report import Report
+from pippin.report.words import clock_time, memory
+from pippin.verify.verdict import Verdict
 
 #: Plan entries by the words that a person would use.
 _PLAN_WORDS = {
@@ -37,10 +39,10 @@ _PLAN_WORDS = {
     "save_steps": "copy every",
     "best_metric": "model kept",
     "patience": "patience",
+    "guards": "guards",
 }
-_WITHOUT_TRAINING = {"device", "precision", "max_length"}
+_WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
 
-_BAR_WIDTH = 16
 #: Figures by class are shown up to so many classes, the confusion matrix up to so many; report.json has them all.
 _MOST_CLASSES, _MOST_IN_MATRIX = 20, 8
 #: What the figures by class and the words "taken for" take up.
@@ -63,8 +65,6 @@ class Terminal:
         self.console = console or _Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
         self.quiet = quiet
         self.live = live and self.console.is_terminal and not quiet
-        self.bar: Progress | None = None
-        self.total_steps = 0
 
     @classmethod
     def for_recipe(cls, recipe: Recipe) -> Terminal:
@@ -72,18 +72,18 @@ class Terminal:
 
     def say(self, text: str) -> None:
         if not self.quiet:
-            self._line(escape(text))
+            self.line(escape(text))
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
         if not self.quiet:
-            self._line(f"[dim]note:[/dim] {escape(text)}")
+            self.line(f"[dim]note:[/dim] {escape(text)}")
 
     def warn(self, text: str) -> None:
         """Something that may be wrong; never hidden."""
-        self._line(f"[yellow]warning:[/yellow] {escape(text)}")
+        self.line(f"[yellow]warning:[/yellow] {escape(text)}")
 
-    def _line(self, markup: str) -> None:
+    def line(self, markup: str) -> None:
         """One line; only a terminal breaks it to its width."""
         self.console.print(markup, soft_wrap=not self.console.is_terminal)
 
@@ -116,64 +116,24 @@ class Terminal:
         marks = {OK: "[green]ok  [/green]", NOTE: "[yellow]note[/yellow]", BAD: "[red]bad [/red]"}
         width = max(len(check.name) for check in checks)
         for check in checks:
-            self._line(f"{marks[check.status]}  {escape(check.name):{width}}  {escape(check.found)}")
+            self.line(f"{marks[check.status]}  {escape(check.name):{width}}  {escape(check.found)}")
             for text in (check.why, check.todo and f"→ {check.todo}"):
                 if text and check.status != OK:
-                    self._line(" " * (width + 8) + escape(text))
-        self._line("\nReady." if ready else "\nNot ready: put right what is marked bad, from the top.")
+                    self.line(" " * (width + 8) + escape(text))
+        self.line("\nReady." if ready else "\nNot ready: put right what is marked bad, from the top.")
 
-    def _start_training(self, steps: int) -> None:
-        self.total_steps = steps
-        if self.live:
-            self.bar = Progress(
-                TextColumn("training"),
-                BarColumn(bar_width=_BAR_WIDTH),
-                TextColumn("{task.completed}/{task.total}"),
-                TextColumn("{task.fields[figures]}"),
-                console=self.console,
-            )
-            self.bar.add_task("training", total=steps, figures="")
-            self.bar.start()
-
-    def stop_training(self) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-            self.bar = None
-
-    def on_event(self, name: str, figures: dict[str, Any]) -> None:
-        """A listener for a run's events."""
-        if self.quiet:
-            return
-        if name == "started":
-            self._start_training(figures["steps"])
-        elif name == "trained":
-            self.stop_training()
-        elif name == "log":
-            self._show_log(figures)
-        elif name == "evaluation":
-            shown = " · ".join(
-                f"{key.removeprefix('eval_')} {value:.4f}"
-                for key, value in figures.items()
-                if key.startswith("eval_") and not key.endswith(("runtime", "per_second", "samples"))
-            )
-            mark = " · best so far" if figures.get("best") else ""
-            self.console.print(f"epoch {figures['epoch']:g} · {shown}{mark}")
-
-    def _show_log(self, figures: dict[str, Any]) -> None:
-        parts = [
-            f"loss {figures['loss']:.4f}",
-            f"{figures['samples_per_second']:.0f} samples/s",
-            f"{figures['tokens_per_second']:.0f} tokens/s",
-            _bytes(figures["memory"]),
-            f"{_time(figures['seconds_left'])} left",
-        ]
-        if self.bar is not None:
-            room = self.console.width - _BAR_WIDTH - 2 * len(str(self.total_steps)) - 14
-            text = _fit([parts[-1], *parts[:-1]], room)
-            self.bar.update(self.bar.task_ids[0], completed=figures["step"], figures=text)
-        else:
-            place = f"step {figures['step']}/{self.total_steps} · epoch {figures['epoch']:.2f}"
-            self._line(" · ".join([place, f"lr {figures['learning_rate']:.2e}", *parts]))
+    def show_verdict(self, verdict: Verdict) -> None:
+        """What was compared, how far it is apart, and how far it may be."""
+        self.line(
+            escape(f"{verdict.device} in {verdict.precision} against the CPU: {verdict.rows} rows, {verdict.model}")
+        )
+        width = max(len(finding.name) for finding in verdict.findings)
+        for finding in verdict.findings:
+            mark = "[green]ok  [/green]" if finding.agrees else "[red]bad [/red]"
+            worst = f", worst in {finding.worst}" if finding.worst and not finding.agrees else ""
+            figures = f"differs by {finding.error:.1e} (up to {finding.allowed:.1e} is rounding){worst}"
+            self.line(f"{mark}  {finding.name:{width}}  {escape(figures)}")
+        self.line("\nThe results are the CPU's." if verdict.agrees else "\nNot the CPU's results: do not train on it.")
 
     def show_report(self, report: Report) -> None:
         """The result first, then where it is."""
@@ -195,9 +155,12 @@ class Terminal:
         if "train_runtime" in report.results:
             early = ", stopped early" if report.stopped_early else ""
             self.console.print(
-                f"trained {report.results['epoch']:g} epochs in {_time(report.results['train_runtime'])}{early}, "
-                f"{_bytes(report.peak_memory)} at most; kept the model of step {report.best_step}"
+                f"trained {report.results['epoch']:g} epochs in {clock_time(report.results['train_runtime'])}{early}, "
+                f"{memory(report.peak_memory)} at most; kept the model of step {report.best_step}"
             )
+        if report.fallbacks:
+            used = [f"{name} {use.calls} times, {use.share:.1%} of the time" for name, use in report.fallbacks.items()]
+            self.line(escape(f"on the CPU, since the device has no kernel: {'; '.join(used)}"))
         if report.best_step is None:
             self.console.print(f"results in [bold]{escape(report.folder)}[/bold]")
             return
@@ -235,17 +198,6 @@ class Terminal:
             yield lambda count: bar.advance(task, count)
 
 
-def _fit(parts: list[str], room: int) -> str:
-    """As many parts as there is room for, the first ones first."""
-    text = ""
-    for part in parts:
-        longer = f"{text} · {part}" if text else part
-        if len(longer) > room:
-            break
-        text = longer
-    return text
-
-
 def _goes_without_saying(name: str, plan: Plan) -> bool:
     """Choices that tell a person nothing; run.json holds them all."""
     return (
@@ -253,6 +205,7 @@ def _goes_without_saying(name: str, plan: Plan) -> bool:
         or (name == "head_learning_rate" and plan.head_learning_rate.value == plan.learning_rate.value)
         or (name == "patience" and plan.patience.value == 0)
         or (name == "save_steps" and plan.save_steps.value == 0)
+        or (name == "guards" and not plan.guards.value)
     )
 
 
@@ -261,18 +214,10 @@ def _plan_value(name: str, value: Any) -> str:
         return f"{value:.2e}"
     if name == "pad_lengths":
         return ", ".join(map(str, value)) if value else "longest row"
+    if name == "guards":
+        return ", ".join(value)
     if name in ("logging_steps", "eval_steps", "save_steps"):
         return f"{value} steps" if value else "never"
     if name == "best_metric":
         return f"best {value}" if value else "the last"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _bytes(count: float) -> str:
-    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
-
-
-def _time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,32 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+
+def memory(count: float) -> str:
+    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
+
+
+def duration(seconds: float) -> str:
+    """A time span in words."""
+    minutes = round(seconds / 60)
+    if not minutes:
+        return f"{seconds:.0f} s"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+def clock_time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def fit(parts: list[str], room: int) -> str:
+    """As many parts as there is room for, the first ones first."""
+    text = ""
+    for part in parts:
+        longer = f"{text} · {part}" if text else part
+        if len(longer) > room:
+            break
+        text = longer
+    return text

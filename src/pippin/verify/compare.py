@@ -1,0 +1,143 @@
+"""One model on two devices: the same weights and rows, and how far the numbers are apart."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pippin.data.batches import Batch
+from pippin.machine.backends.base import Backend
+from pippin.training.losses import Loss
+from pippin.verify.tolerance import allowed_error, allowed_update_error
+from pippin.verify.verdict import Finding
+
+Tensors = dict[str, torch.Tensor]
+
+#: Training in fp16 scales its loss, or small gradients would be lost. This is far from overflow, and exact in itself.
+_FP16_SCALE = 4096.0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is done on each device. The model has no dropout, so that nothing is left to chance."""
+
+    model: torch.nn.Module
+    batches: Sequence[Batch]
+    loss: Loss
+    make_optimiser: Callable[[torch.nn.Module], torch.optim.Optimizer]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one device computed, on the CPU and in fp32."""
+
+    evaluated: torch.Tensor
+    """Logits without gradients."""
+    logits: torch.Tensor
+    """The same in training, where attention may run other code."""
+    loss: torch.Tensor
+    gradients: Tensors
+    weights: Tensors
+    """After one step from the gradients that were given."""
+
+
+def compare(experiment: Experiment, cpu: Backend, device: Backend, precision: str) -> list[Finding]:
+    """The device in this precision against the CPU in fp32."""
+    wanted = trace(experiment, cpu, "fp32", None)
+    found = trace(experiment, device, precision, wanted.gradients)
+    again = trace(experiment, device, precision, wanted.gradients)
+    allowed, after_step = allowed_error(experiment.model, precision), allowed_update_error()
+    return [
+        Finding("logits in evaluation", _error(found.evaluated, wanted.evaluated), allowed),
+        Finding("logits in training", _error(found.logits, wanted.logits), allowed),
+        Finding("evaluation against training", _error(found.evaluated, found.logits), allowed),
+        Finding("loss", _error(found.loss, wanted.loss), allowed),
+        _worst("gradients", found.gradients, wanted.gradients, allowed),
+        _worst("weights after a step", found.weights, wanted.weights, after_step),
+        Finding("a second time", _error(again.logits, found.logits), allowed),
+    ]
+
+
+def trace(experiment: Experiment, backend: Backend, precision: str, gradients: Tensors | None) -> Trace:
+    """Evaluate, then train one step from `gradients` (None: from its own), on a copy of the model."""
+    model = backend.place(copy.deepcopy(experiment.model))
+    backend.guard(model)
+    model.eval()
+    with torch.inference_mode(), backend.autocast(precision):
+        evaluated = torch.cat([_to_cpu(_logits(model, backend, batch)) for batch in experiment.batches])
+    model.train()
+    optimiser = experiment.make_optimiser(model)
+    logits, loss = _forward_and_backward(experiment, model, backend, precision)
+    trained = {name: parameter for name, parameter in model.named_parameters() if parameter.grad is not None}
+    own = {name: _to_cpu(parameter.grad) for name, parameter in trained.items()}
+    if gradients is not None:
+        for name, parameter in trained.items():
+            parameter.grad = backend.to_device(gradients[name])
+    optimiser.step()
+    return Trace(evaluated, logits, loss, own, {name: _to_cpu(parameter) for name, parameter in trained.items()})
+
+
+def _forward_and_backward(
+    experiment: Experiment, model: torch.nn.Module, backend: Backend, precision: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    rows = sum(len(batch.rows) for batch in experiment.batches)
+    scale = _FP16_SCALE if precision == "fp16" else 1.0
+    logits, total = [], torch.zeros(())
+    for batch in experiment.batches:
+        assert batch.labels is not None
+        with backend.autocast(precision):
+            out = _logits(model, backend, batch)
+        loss = experiment.loss(out, backend.to_device(batch.labels)) / rows
+        (loss * scale).backward()
+        logits.append(_to_cpu(out))
+        total = total + _to_cpu(loss)
+    for parameter in model.parameters():
+        if parameter.grad is not None and scale != 1.0:
+            parameter.grad /= scale
+    return torch.cat(logits), total
+
+
+def _logits(model: Any, backend: Backend, batch: Batch) -> torch.Tensor:
+    return model(**{name: backend.to_device(tensor) for name, tensor in batch.inputs.items()}).logits
+
+
+def _to_cpu(tensor: torch.Tensor | None) -> torch.Tensor:
+    assert tensor is not None
+    return tensor.detach().float().cpu().clone()
+
+
+def _error(found: torch.Tensor, wanted: torch.Tensor, size: float | None = None) -> float:
+    """The root mean square of the difference by that of what was wanted."""
+    if not bool(torch.isfinite(found).all()):
+        return float("inf")
+    return _size(found.double() - wanted.double()) / max(_size(wanted) if size is None else size, 1e-30)
+
+
+def _size(tensor: torch.Tensor) -> float:
+    return float(tensor.double().square().mean().sqrt())
+
+
+def _sizes(tensors: Tensors) -> dict[str, float]:
+    """By name, the largest size of the tensors in the same module.
+
+    A bias can have a gradient of nearly nothing, left over when large terms cancel (that of attention's keys always
+    has); then its rounding errors are as large as those of the weights beside it.
+    """
+    by_module: dict[str, float] = {}
+    for name, tensor in tensors.items():
+        module = name.rpartition(".")[0]
+        by_module[module] = max(by_module.get(module, 0.0), _size(tensor))
+    return {name: by_module[name.rpartition(".")[0]] for name in tensors}
+
+
+def _worst(name: str, found: Tensors, wanted: Tensors, allowed: float) -> Finding:
+    if missing := wanted.keys() - found.keys():
+        return Finding(name, float("inf"), allowed, min(missing))
+    sizes = _sizes(wanted)
+    errors = {each: _error(found[each], wanted[each], sizes[each]) for each in wanted}
+    worst = max(errors, key=lambda each: errors[each])
+    return Finding(name, errors[worst], allowed, worst)

@@ -1,0 +1,61 @@
+"""From a planned job to a verdict: the model without dropout, a few of its rows, on the CPU and on the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pippin.data.batches import Batch, collate, training_order
+from pippin.errors import PippinError
+from pippin.machine.backends import get_backend
+from pippin.models.attention import work_of
+from pippin.models.loading import load_model
+from pippin.planned import PlannedJob
+from pippin.training.losses import Loss
+from pippin.training.optimiser import make_optimiser
+from pippin.training.seeding import seed_everything
+from pippin.verify.compare import Experiment, compare
+from pippin.verify.verdict import Verdict
+
+_BATCHES, _ROWS = 2, 8
+
+
+def verify(job: PlannedJob) -> Verdict:
+    """Compare the device that the plan chose with the CPU."""
+    device, cpu = get_backend(job.plan.device.value), get_backend("cpu")
+    if device.kind == cpu.kind:
+        raise PippinError(
+            "verify compares a GPU with the CPU, and this job would run on the CPU: there is nothing to compare. "
+            "`pippin doctor` says why no GPU is used."
+        )
+    if job.recipe.tf32 is not None:
+        device.set_tf32(job.recipe.tf32)
+    precision = job.plan.precision.value
+    seed_everything(job.recipe.seed, cpu)  # the new head draws from here
+    config = without_dropout(job.config)
+    model = load_model(job.recipe, config, device.attention(work_of(config, precision)))
+    batches = _batches(job)
+    experiment = Experiment(
+        model,
+        batches,
+        Loss(job.data.labels.regression, job.recipe.label_smoothing_factor),
+        lambda placed: make_optimiser(placed, job.recipe, job.plan),
+    )
+    shown = "tf32" if job.recipe.tf32 and precision == "fp32" else precision
+    findings = compare(experiment, cpu, device, shown)
+    return Verdict(device.kind, shown, job.model, sum(len(batch.rows) for batch in batches), tuple(findings))
+
+
+def without_dropout(config: Any) -> Any:
+    """The configuration with every chance of dropping set to nothing."""
+    for name, value in config.to_dict().items():
+        if "drop" in name and isinstance(value, float):
+            setattr(config, name, 0.0)
+    return config
+
+
+def _batches(job: PlannedJob) -> list[Batch]:
+    rows = job.rows.train
+    if rows is None:
+        raise PippinError("verify needs rows with labels to train on: name a file of them, or leave all files out.")
+    order = training_order(rows.lengths, _ROWS, job.plan.batching.value, job.recipe.order_seed, epoch=0)
+    return [collate(rows, chosen, job.plan.pad_lengths.value) for chosen in order[:_BATCHES]]
