@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# What touches the device; a process of its own, since the emulated one cannot be taken out again.
+ON_EMULATED_GPU := tests/test_*.py tests/training tests/models tests/machine tests/failures tests/verify tests/emulated
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format docs clean
 
@@ -13,13 +16,18 @@ help:  ## Print the targets
 demo: $(VENV)/.demo  ## Train the built-in model on the built-in questions (a minute or two)
 	$(BIN)/pippin train --output_dir runs/demo --overwrite_output_dir
 
-test: $(VENV)/.test  ## Install what the tests need and run them
+test: $(VENV)/.test  ## Install what the tests need and run them: on the device that is here, then on the emulated Apple GPU
 	$(BIN)/python -m pytest
+ifneq ($(shell uname),Darwin)
+	$(BIN)/python -m pytest --emulated-mps $(ON_EMULATED_GPU)
+	$(BIN)/python -m pytest --emulated-mps emulated_mps/tests
+endif
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy emulated_mps/src
 
 format: $(VENV)/.test  ## Put the code into the one style
 	$(BIN)/ruff check --fix .
@@ -43,8 +51,12 @@ $(VENV)/.demo: $(VENV)/.base
 	$(INSTALL) --editable '.[demo]'
 	touch $@
 
-$(VENV)/.test: $(VENV)/.base
+$(VENV)/.test: $(VENV)/.base emulated_mps/pyproject.toml
 	$(INSTALL) --editable '.[demo,hub,test]'
+ifneq ($(shell uname),Darwin)
+	$(INSTALL) --editable './emulated_mps[test]'
+	$(BIN)/python -m emulated_mps.build
+endif
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.base

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import random
@@ -44,6 +45,18 @@ FILLER = [
     "in",
     "on",
 ]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without the emulated GPU, as on a Mac, its tests run on the real one, but for those that steer it."""
+    if config.pluginmanager.hasplugin("emulated_mps"):
+        return
+    import torch
+
+    for item in items:
+        steers = "mps" in getattr(item, "fixturenames", ())
+        if item.get_closest_marker("emulated_mps") and (steers or not torch.backends.mps.is_available()):
+            item.add_marker(pytest.mark.skip(reason="needs the emulated Apple GPU: see `make test`"))
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +196,21 @@ def train(run_cli, tiny_model):
         return out, json.loads(Path(folder, "all_results.json").read_text())
 
     return call
+
+
+@pytest.fixture
+def screen():
+    """A terminal that keeps what it shows."""
+    from rich.console import Console
+
+    from pippin.report.terminal import Terminal
+
+    def make(width: int = 100, tty: bool = False, **settings) -> tuple[Terminal, io.StringIO]:
+        out = io.StringIO()
+        console = Console(file=out, width=width, force_terminal=tty, highlight=False, color_system=None)
+        return Terminal(console=console, **settings), out
+
+    return make
 
 
 def events(folder: str, name: str) -> list[dict]:

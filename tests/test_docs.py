@@ -10,6 +10,7 @@ import pytest
 
 from pippin.cli.main import COMMANDS
 from pippin.cli.train import read_command
+from pippin.machine.backends.mps_hazards import HAZARDS
 from pippin.recipe.fields import recipe_fields
 from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED
 
@@ -41,3 +42,10 @@ def test_train_commands_of_the_guide_are_understood(page):
 def test_every_command_stands_in_the_readme():
     text = (ROOT / "README.md").read_text()
     assert [name for name in COMMANDS if f"`pippin {name}" not in text] == []
+
+
+@pytest.mark.parametrize("hazard", HAZARDS, ids=lambda hazard: hazard.name)
+def test_every_known_fault_stands_in_the_guide(hazard):
+    text = (ROOT / "docs" / "apple_gpu.md").read_text()
+    assert f"| {hazard.name} | {hazard.wrong} ({hazard.source}) |" in text
+    assert hazard.remedy.value in text

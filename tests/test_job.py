@@ -184,3 +184,10 @@ def test_unread_test_rows_cannot_stop_the_job(train, word_file, write_rows):
     broken = write_rows("test.csv", [{"text": "", "label": "animal"}])
     _, results = train("--train_file", word_file, "--test_file", broken, "--do_train")
     assert "train_loss" in results
+
+
+def test_nothing_to_predict_is_said(train, word_file, run_cli):
+    train(word_file)
+    code, _, err = run_cli("train", word_file, "--do_predict", "--model_name_or_path", "run", "--output_dir", "x")
+    assert code == 2
+    assert "--test_file" in err

@@ -126,7 +126,7 @@ def test_a_run_is_not_cleared_for_one_that_cannot_start(train, word_file, run_cl
     before = Path("run/model.safetensors").read_bytes()
     for wrong in (
         ["--gradient_checkpointing", "--gradient_checkpointing_kwargs", '{"foo": 1}'],
-        ["--tf32"],
+        ["--tf32", "--use_cpu"],
         ["--lr_scheduler_type", "warmup_stable_decay", "--lr_scheduler_kwargs", '{"no_such": 1}'],
     ):
         code, _, err = run_cli(
@@ -161,12 +161,27 @@ def test_out_of_memory_says_what_to_type(run_cli, word_file, tiny_model, monkeyp
     assert json.loads(Path("run/run.json").read_text())["status"] == "failed"
 
 
-def test_other_errors_keep_their_traceback(word_file, tiny_model, monkeypatch):
+def test_other_errors_keep_their_cause(word_file, tiny_model, monkeypatch):
     import pippin
 
     def fail(*arguments: object) -> None:
         raise RuntimeError("a bug of ours")
 
     monkeypatch.setattr("pippin.training.step.EagerStep.__call__", fail)
-    with pytest.raises(RuntimeError, match="a bug of ours"):
+    with pytest.raises(pippin.PippinError, match="did not foresee .RuntimeError: a bug of ours") as caught:
         pippin.train(word_file, model_name_or_path=tiny_model, output_dir="run", quiet=True)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_tokenizer_of_another_model_is_refused(run_cli, word_file, tiny_model, tmp_path):
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    small = tmp_path / "small"
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=50, max_position_embeddings=64, **sizes)).save_pretrained(small)
+    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(small)
+    code, _, error = run_cli("train", word_file, "--model_name_or_path", small, "--output_dir", "run")
+    assert code == 2
+    assert "knows only 50" in error
+    assert "--tokenizer_name" in error
+    assert not Path("run").exists()

@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -321,3 +322,39 @@ def test_a_model_that_was_never_trained_is_refused(run_cli, tiny_model):
     code, out, err = run_cli("predict", tiny_model, "--text", "x")
     assert (code, out) == (2, "")
     assert "its answers would be random" in err
+
+
+def test_any_calls_show_few_shapes_where_the_device_needs_them(trained, monkeypatch):
+    """As in a server: other texts, and another number of them, in every call."""
+    import pippin
+    from pippin.data.batches import evaluation_shapes, spread_lengths
+    from pippin.machine.backends.cpu import CpuBackend
+
+    shapes: set[tuple[int, ...]] = set()
+
+    def to_device(self, tensor):
+        shapes.add(tuple(tensor.shape))
+        return tensor
+
+    monkeypatch.setattr(CpuBackend, "to_device", to_device)
+    free = pippin.load(trained, device="cpu")
+    monkeypatch.setattr(CpuBackend, "shape_limit", 8)
+    bounded = pippin.load(trained, device="cpu")
+    draw = random.Random(0)
+    words = [word for row in make_rows(60) for word in row["text"].split()]
+    calls = [
+        [" ".join(draw.choices(words, k=draw.randint(1, longest))) for _ in range(draw.randint(1, 30))]
+        for longest in range(5, 95)
+    ]
+
+    expected = [free.predict(texts) for texts in calls]
+    unbounded = len(shapes)
+    shapes.clear()
+    for texts, answers in zip(calls, expected, strict=True):
+        found = bounded.predict(texts)
+        assert [answer.label for answer in found] == [answer.label for answer in answers]
+        assert [answer.score for answer in found] == pytest.approx([answer.score for answer in answers], abs=1e-5)
+    possible = evaluation_shapes(spread_lengths(bounded.max_length, 8), 256, CpuBackend.evaluation_tokens)
+    assert shapes <= {(size, width) for width, sizes in possible.items() for size in sizes}
+    assert sum(map(len, possible.values())) <= 24
+    assert unbounded > 24, "else this test shows nothing"

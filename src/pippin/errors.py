@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+#: Where errors go that are nobody's mistake at the keyboard. Ours gets its address when the project is published.
+OUR_TRACKER = "Pippin's issue tracker"
+TORCH_TRACKER = "https://github.com/pytorch/pytorch/issues"
+
 
 class PippinError(Exception):
     """A mistake that the user can mend. The message says what happened, the value, and what to type next."""

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from pippin.data.batches import spread_lengths
 from pippin.data.dataset import Examples
 from pippin.data.encoding import encode
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.probe import probe
+from pippin.models.attention import work_of
 from pippin.models.loading import load_config, load_model, load_tokenizer, longest_input, require_trained
 from pippin.plan.device import choose_device
 from pippin.recipe import Recipe
@@ -45,11 +47,13 @@ class Predictor:
         backend = get_backend(choose_device(recipe, probe()).value)
         labels = require_trained(recipe)
         config, tokenizer = load_config(recipe), load_tokenizer(recipe)
-        model = backend.place(load_model(recipe, config))
+        model = backend.place(load_model(recipe, config, backend.attention(work_of(config))))
         limit = longest_input(tokenizer, config)
         wanted = run.plan.max_length.value if run else limit or 512
-        inference = Inference(model, backend)
-        return cls(inference, tokenizer, labels, min(wanted, limit or wanted), run)
+        max_length = min(wanted, limit or wanted)
+        # Not the plan's pad lengths: those suit the rows of the training, and new texts can be like anything.
+        inference = Inference(model, backend, pad_lengths=spread_lengths(max_length, backend.shape_limit))
+        return cls(inference, tokenizer, labels, max_length, run)
 
     @property
     def text_columns(self) -> tuple[str, ...]:

@@ -8,7 +8,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pippin.data.batches import WINDOW, collate, evaluation_order, plan_lengths, training_order
+from pippin.data.batches import (
+    WINDOW,
+    collate,
+    evaluation_order,
+    evaluation_shapes,
+    fixed_order,
+    padded_lengths,
+    plan_lengths,
+    spread_lengths,
+    training_order,
+)
 from pippin.data.encoding import Encoded
 
 STRATEGIES = ["windows", "random", "sequential"]
@@ -77,6 +87,82 @@ def test_evaluation_fills_its_batches():
     assert [len(batch) for batch in batches] == [20] * 5
 
 
+def some_job(seed: int) -> tuple[np.ndarray, tuple[int, ...], int, int]:
+    """Lengths, pad lengths, most rows and token budget."""
+    draw = np.random.default_rng(seed)
+    lengths = np.clip(draw.lognormal(draw.uniform(1, 5), 0.8, draw.integers(1, 700)), 1, 512).astype(int)
+    planned = plan_lengths(lengths, draw.integers(1, 9)) if seed % 2 else spread_lengths(512, draw.integers(1, 9))
+    return lengths, planned, int(draw.choice([1, 7, 64, 256])), int(draw.choice([1, 300, 2048, 8192]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_fixed_shapes_hold_every_row_once_within_the_budget(seed):
+    lengths, planned, most_rows, budget = some_job(seed)
+    shapes = evaluation_shapes(planned, most_rows, budget)
+    batches = list(fixed_order(lengths, planned, most_rows, budget))
+    assert sorted(np.concatenate([rows for rows, _ in batches]).tolist()) == list(range(len(lengths)))
+    for rows, size in batches:
+        width = int(padded_lengths(lengths[rows].max(), planned))
+        assert size in shapes[width]
+        assert size <= most_rows
+        assert size == 1 or size * width <= budget
+    assert all(len(rows) == size for rows, size in batches[:-1]), "only the last batch is filled up"
+    assert len(batches[-1][0]) <= batches[-1][1]
+    longest = [lengths[rows].max() for rows, _ in batches]
+    assert longest == sorted(longest, reverse=True)
+
+
+@pytest.mark.parametrize("most_rows", [1, 2, 20, 256, 5000])
+def test_there_are_at_most_three_shapes_for_each_length(most_rows):
+    for width, sizes in evaluation_shapes(range(1, 600), most_rows, 8192).items():
+        assert 1 <= len(sizes) <= 3
+        assert sizes[0] == 1
+        assert sizes[-1] == min(most_rows, 8192 // width)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_fixed_shapes_waste_little(seed):
+    draw = np.random.default_rng(seed)
+    lengths = np.clip(draw.lognormal(draw.uniform(2.5, 5), 0.6, 3000), 4, 512).astype(int)
+    batches = list(fixed_order(lengths, plan_lengths(lengths, 8), 256, 8192))
+    padded = sum(size * lengths[rows].max() for rows, size in batches)
+    assert padded < 1.25 * lengths.sum()
+    assert len(batches) < lengths.sum() / 8192 * 1.25 + 20
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(1, [1]), (3, [1] * 3), (5, [8]), (8, [8]), (9, [8, 1]), (70, [64, 8])])
+def test_a_small_request_makes_small_batches(count, sizes):
+    assert sorted((size for _, size in fixed_order(np.full(count, 100), (128,), 256, 8192)), reverse=True) == sizes
+
+
+def test_padded_lengths():
+    assert padded_lengths(np.array([1, 8, 9, 20, 21]), (8, 20)).tolist() == [8, 8, 20, 20, 21]
+    assert padded_lengths(np.array([3, 5]), ()).tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("longest", [1, 15, 16, 17, 20, 64, 127, 512, 8192])
+@pytest.mark.parametrize("most", [1, 2, 8])
+def test_lengths_for_unknown_texts(longest, most):
+    spread = spread_lengths(longest, most)
+    assert spread[-1] == longest
+    assert 1 <= len(spread) <= most
+    assert spread == tuple(sorted(set(spread)))
+    assert spread_lengths(longest, None) == ()
+
+
+@pytest.mark.parametrize(("batch", "micro"), [(8, 8), (32, 8), (8, 3)])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_training_has_at_most_three_numbers_of_rows_whatever_the_epoch(strategy, batch, micro):
+    for count in (3, 64, 65, 1003):
+        seen = {
+            len(rows[start : start + micro])
+            for epoch in range(5)
+            for rows in training_order(some_lengths(count), batch, strategy, 1, epoch)
+            for start in range(0, len(rows), micro)
+        }
+        assert seen <= {micro, batch % micro, count % batch % micro}
+
+
 def waste(lengths: np.ndarray, planned: tuple[int, ...]) -> int:
     return sum(min(width for width in planned if width >= length) - length for length in lengths)
 
@@ -97,6 +183,13 @@ def test_planned_lengths_waste_the_least(seed, most):
     assert len(planned) <= most
     assert planned[-1] == lengths.max()
     assert list(planned) == sorted(set(planned))
+
+
+def test_very_many_lengths_are_planned_roughly():
+    planned = plan_lengths(np.arange(1, 4004), 4)
+    assert planned == pytest.approx((1001, 2002, 3003, 4003), rel=0.01)
+    assert planned[-1] == 4003
+    assert all(length % 8 == 0 for length in planned[:-1]), "one in eight is tried"
 
 
 def test_lengths_without_limit_are_all_planned():

@@ -7,6 +7,7 @@ import pytest
 from data_helpers import text
 
 from pippin.data import encoding
+from pippin.data.batches import collate
 from pippin.data.encoding import encode
 from pippin.data.examples import Examples
 
@@ -41,6 +42,28 @@ def test_same_as_the_tokenizer_says(tokenizer, monkeypatch, pairs, most):
     assert encoded.lengths.tolist() == [len(row) for row in expected["input_ids"]]
     assert encoded.cut == sum(len(row) > most for row in whole)
     assert encoded.labels.tolist() == list(range(25))
+
+
+@pytest.mark.parametrize("segments", [True, False])
+def test_no_row_is_without_a_token(tokenizer, monkeypatch, segments):
+    """Attention over a row of padding alone is NaN on some devices."""
+    from tokenizers import processors
+
+    if not segments:
+        monkeypatch.setattr(tokenizer, "model_input_names", ["input_ids", "attention_mask"])
+    whole = tokenizer.backend_tokenizer.post_processor
+    bare = processors.TemplateProcessing(single="$A", pair="$A $B", special_tokens=[])
+    tokenizer.backend_tokenizer.post_processor = bare
+    try:
+        assert tokenizer("\x01\x02")["input_ids"] == []
+        encoded = encode(Examples(["a cat", "\x01\x02", "a dog"], None, None, [], ""), tokenizer, 16)
+    finally:
+        tokenizer.backend_tokenizer.post_processor = whole
+    assert encoded.lengths.tolist() == [2, 1, 2]
+    assert encoded.tokens[2] == tokenizer.unk_token_id
+    assert collate(encoded, np.arange(3)).inputs["attention_mask"].any(dim=1).all()
+    assert (encoded.segments is None) != segments
+    assert not segments or len(encoded.segments) == 5
 
 
 def test_model_without_segments(tokenizer, monkeypatch):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 #: Batches whose rows are sorted by length together. More means less padding and less mixing: lengths go with classes.
 WINDOW = 16
+#: What a batch costs beside its tokens, in tokens. Chosen to make batches few; not measured.
+_BATCH_COST = 256
+#: Shortest length that texts still unknown are padded to.
+_SHORTEST = 16
+#: Most lengths that plan_lengths weighs against each other; its table grows with the square.
+_MOST_CANDIDATES = 512
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,63 @@ def evaluation_order(lengths: np.ndarray, most_rows: int, token_budget: int) -> 
         start = stop
 
 
+def evaluation_shapes(widths: Iterable[int], most_rows: int, token_budget: int) -> dict[int, tuple[int, ...]]:
+    """The numbers of rows of a batch of each padded length: a full one, a single row, and one in between.
+
+    These are all shapes that `fixed_order` makes.
+
+    >>> evaluation_shapes([16, 128], 256, 8192)
+    {16: (1, 16, 256), 128: (1, 8, 64)}
+    """
+    full = {int(width): max(1, min(most_rows, token_budget // width)) for width in widths}
+    return {width: tuple(sorted({1, math.isqrt(rows), rows})) for width, rows in full.items()}
+
+
+def fixed_order(
+    lengths: np.ndarray, pad_lengths: tuple[int, ...], most_rows: int, token_budget: int
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Batches of few shapes, longest rows first: the rows of each, and the number of rows that it must be filled up to.
+
+    Of all cuts of the sorted rows into batches of these shapes this is the one with the least work. A batch takes
+    shorter rows before it is filled up, so only the last batch has fewer rows than its shape.
+    """
+    order = np.argsort(lengths, kind="stable")
+    widths = padded_lengths(lengths[order], pad_lengths).tolist()
+    shapes = evaluation_shapes(sorted(set(widths)), most_rows, token_budget)
+    # work[n]: the least for the n shortest rows; sizes[n]: the rows of the batch that takes the longest of them.
+    work, sizes = [0], [0]
+    for rows, width in enumerate(widths, 1):
+        least, size = min((_BATCH_COST + size * width + work[max(rows - size, 0)], size) for size in shapes[width])
+        work.append(least)
+        sizes.append(size)
+    stop = len(order)
+    while stop:
+        start = max(stop - sizes[stop], 0)
+        yield order[start:stop], sizes[stop]
+        stop = start
+
+
+def padded_lengths(lengths: np.ndarray, pad_lengths: tuple[int, ...]) -> np.ndarray:
+    """Each length as padded: the smallest planned length that holds it, or itself where none does."""
+    planned = np.array([*pad_lengths, 0])
+    places = np.searchsorted(planned[:-1], lengths)
+    return np.where(places < len(pad_lengths), planned[places], lengths)
+
+
+def spread_lengths(longest: int, most: int | None) -> tuple[int, ...]:
+    """At most so many pad lengths for texts that nobody knows yet, each about as many times longer than the one before.
+
+    None, where the device takes any shape, gives none.
+
+    >>> spread_lengths(128, 4)
+    (16, 32, 64, 128)
+    """
+    if most is None:
+        return ()
+    spread = np.geomspace(longest, min(_SHORTEST, longest), most)
+    return tuple(sorted({round(length) for length in spread}))
+
+
 def plan_lengths(batch_lengths: np.ndarray, most: int | None) -> tuple[int, ...]:
     """At most so many pad lengths that together waste the least padding over batches of these lengths.
 
@@ -71,6 +135,9 @@ def plan_lengths(batch_lengths: np.ndarray, most: int | None) -> tuple[int, ...]
     distinct, counts = np.unique(batch_lengths, return_counts=True)
     if most is None or len(distinct) <= most:
         return tuple(int(length) for length in distinct)
+    if len(distinct) > _MOST_CANDIDATES:
+        step = -(-distinct[-1] // _MOST_CANDIDATES)
+        return plan_lengths(np.minimum(-(-batch_lengths // step) * step, distinct[-1]), most)
     # best[k][j]: least padded length over distinct[: j + 1] with k lengths, the last being distinct[j].
     cumulative = np.concatenate([[0], np.cumsum(counts)])
     best = distinct * cumulative[1:].astype(float)
@@ -98,8 +165,7 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
     import torch
 
     lengths = encoded.lengths[rows]
-    longest = int(lengths.max())
-    width = next((length for length in pad_lengths if length >= longest), longest)
+    width = int(padded_lengths(lengths.max(), pad_lengths))
     tokens = np.full((len(rows), width), encoded.pad_token, dtype=np.int64)
     mask = np.arange(width)[None, :] < lengths[:, None]
     if encoded.pad_left:

@@ -63,7 +63,9 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
         raise PippinError("there are no training rows: name a FILE, --train_file or --task_name.")
     if known is not None:
         source = _for_model(source, known)
-    first = source.train or next(iter([*source.validation.values(), *source.test.values()]))
+    first = next(iter([*filter(None, [source.train]), *source.validation.values(), *source.test.values()]), None)
+    if first is None:
+        raise PippinError("there are no rows to evaluate or predict: name them with --validation_file or --test_file.")
     needs_label = bool(source.train or source.validation)
     columns = find_columns(first, recipe, source.task, needs_label)
     reader = Reader(source.task, columns, recipe)

@@ -38,6 +38,18 @@ class Encoded:
         return np.diff(self.offsets)
 
 
+@dataclass(frozen=True)
+class EncodedSplits:
+    """The tokens of every split that the job reads."""
+
+    train: Encoded | None
+    validation: dict[str, Encoded]
+    test: dict[str, Encoded]
+
+    def all(self) -> list[Encoded]:
+        return [*([self.train] if self.train else []), *self.validation.values(), *self.test.values()]
+
+
 def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
     """Tokenise with truncation to max_length, as `tokenizer(text, pair)` does."""
     tokens: list[np.ndarray] = []
@@ -45,6 +57,7 @@ def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
     lengths: list[int] = []
     cut = 0
     has_segments = "token_type_ids" in tokenizer.model_input_names
+    nothing = _stand_in(tokenizer)
     for start in range(0, len(examples), _CHUNK):
         stop = start + _CHUNK
         batch = tokenizer(
@@ -56,10 +69,10 @@ def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
             return_token_type_ids=has_segments,
         )
         for row in batch["input_ids"]:
-            tokens.append(np.asarray(row, dtype=np.int32))
-            lengths.append(len(row))
+            tokens.append(np.asarray(row or [nothing], dtype=np.int32))
+            lengths.append(len(tokens[-1]))
         if has_segments:
-            segments.extend(np.asarray(row, dtype=np.int32) for row in batch["token_type_ids"])
+            segments.extend(np.asarray(row or [0], dtype=np.int32) for row in batch["token_type_ids"])
         cut += _count_cut(batch)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     joined_segments = np.concatenate(segments) if segments else None
@@ -74,6 +87,12 @@ def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
         pad_token=tokenizer.pad_token_id or 0,
         pad_left=tokenizer.padding_side == "left",
     )
+
+
+def _stand_in(tokenizer: Any) -> int:
+    """What stands for a text without a single token, as control characters may leave: attention to none gives NaN."""
+    candidates = (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    return next((number for number in candidates if number is not None), 0)
 
 
 def _count_cut(batch: Any) -> int:

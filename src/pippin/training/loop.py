@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ import numpy as np
 from pippin.data.batches import Batch, collate, training_order
 from pippin.data.encoding import Encoded
 from pippin.errors import PippinError
+from pippin.failures.work import repeatable
 from pippin.machine.backends.base import Backend
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -58,7 +58,7 @@ class Training:
 def train(job: Training) -> Outcome:
     """Train the model in place and leave the best (or last) weights in it."""
     recipe, plan = job.recipe, job.plan
-    meter = Meter(job.backend, plan.steps.value)
+    meter = Meter(job.backend, plan.steps.value, job.events.emit)
     best = _best_so_far(job)
     stopped_early = False
     job.step.model.train()
@@ -68,18 +68,22 @@ def train(job: Training) -> Outcome:
     for epoch, rows in _steps(job):
         step += 1
         batches = _micro_batches(job, rows)
-        loss, norm = job.step(batches)
-        meter.add(loss, norm, len(rows), sum(batch.tokens for batch in batches))
-        if _is_due(plan.logging_steps.value, step, plan.steps.value) or (step == 1 and recipe.logging_first_step):
-            _log(job, step, epoch, meter)
+        with repeatable(job.step.repeat, batches):
+            loss, norm = job.step(batches)
+            meter.add(loss, norm, len(rows), sum(batch.tokens for batch in batches))
+            if _is_due(plan.logging_steps.value, step, plan.steps.value) or (step == 1 and recipe.logging_first_step):
+                _log(job, step, epoch, meter)
         if _is_due(plan.eval_steps.value, step, plan.steps.value) and _past_delay(recipe, step, epoch):
             is_best = _evaluate(job, step, epoch, meter, best)
             if is_best and (_keeps_best(job) or recipe.save_strategy == "best"):
-                _save(job, step, best)
+                _save(job, step, meter, best)
         if _is_due(plan.save_steps.value, step, plan.steps.value):
-            _save(job, step, best)
+            _save(job, step, meter, best)
         if recipe.torch_empty_cache_steps and step % recipe.torch_empty_cache_steps == 0:
             job.backend.empty_cache()
+        relief = job.backend.relieve()
+        if relief is not None:
+            job.events.emit("relieved", step=step, before=relief.before, after=relief.after)
         if best is not None and best.should_stop:
             stopped_early = step < plan.steps.value
             break
@@ -130,18 +134,18 @@ def _log(job: Training, step: int, epoch: float, meter: Meter) -> None:
 
 def _evaluate(job: Training, step: int, epoch: float, meter: Meter, best: BestSoFar | None) -> bool:
     """Evaluate, say so, and tell whether this is the model to keep."""
-    started = time.perf_counter()
-    evaluation = job.evaluate()
+    with meter.paused():
+        evaluation = job.evaluate()
     improved = best is not None and best.update(evaluation.metrics[best.metric], step)
     if job.step.metric_decides_rate:
         job.step.schedule.step(evaluation.metrics[job.plan.best_metric.value or "loss"])
     job.events.emit("evaluation", step=step, epoch=round(epoch, 4), best=improved, **evaluation.results("eval"))
-    meter.pause(time.perf_counter() - started)
     return improved
 
 
-def _save(job: Training, step: int, best: BestSoFar | None) -> None:
-    path = job.copies.save(job.step.model, step, best.step if best else step)
+def _save(job: Training, step: int, meter: Meter, best: BestSoFar | None) -> None:
+    with meter.paused():
+        path = job.copies.save(job.step.model, step, best.step if best else step)
     job.events.emit("saved", step=step, path=path.name)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pippin.data.dataset import Dataset
-from pippin.data.encoding import Encoded
+from pippin.data.encoding import Encoded, EncodedSplits
+from pippin.machine.awake import kept_awake
 from pippin.machine.backends import get_backend
+from pippin.models.attention import work_of
 from pippin.models.loading import load_model
 from pippin.models.training_mode import prepare_for_training
 from pippin.plan.plan import Plan
@@ -26,18 +27,6 @@ from pippin.training.seeding import seed_everything
 from pippin.training.step import EagerStep
 
 
-@dataclass(frozen=True)
-class EncodedSplits:
-    """The tokens of every split that the job reads."""
-
-    train: Encoded | None
-    validation: dict[str, Encoded]
-    test: dict[str, Encoded]
-
-    def all(self) -> list[Encoded]:
-        return [*([self.train] if self.train else []), *self.validation.values(), *self.test.values()]
-
-
 class Session:
     """Holds the model on its device between training, evaluation and prediction.
 
@@ -51,7 +40,8 @@ class Session:
         if recipe.tf32 is not None:
             self.backend.set_tf32(recipe.tf32)
         seed_everything(recipe.seed, self.backend)  # the new head draws from here
-        self.model: Any = self.backend.place(load_model(recipe, config))
+        attention = self.backend.attention(work_of(config, plan.precision.value))
+        self.model: Any = self.backend.place(load_model(recipe, config, attention))
         self.loss = Loss(data.labels.regression, recipe.label_smoothing_factor)
         self.inference = Inference(
             self.model,
@@ -69,18 +59,18 @@ class Session:
         copies = Copies(folder.checkpoints, self.tokenizer, self.recipe.save_total_limit)
         seed_everything(self.recipe.seed, self.backend)  # dropout draws from here on, whatever loading drew
         events.emit("started", steps=self.plan.steps.value)
-        outcome = train(
-            Training(
-                self.recipe,
-                self.plan,
-                self.backend,
-                self.step,
-                self.rows.train,
-                self._evaluate_first,
-                events,
-                copies,
-            )
+        job = Training(
+            self.recipe,
+            self.plan,
+            self.backend,
+            self.step,
+            self.rows.train,
+            self._evaluate_first,
+            events,
+            copies,
         )
+        with kept_awake(self.recipe.keep_awake, lambda: events.emit("kept_awake")), self.backend.watching_memory():
+            outcome = train(job)
         events.emit("trained", step=outcome.steps, kept=outcome.best_step)
         if self.plan.save_steps.value == 0 and self.recipe.save_strategy != "best":
             copies.drop_all()  # the best one is now the run's model
@@ -112,7 +102,7 @@ class Session:
         folder.fill(save)
 
     def _make_step(self) -> EagerStep:
-        prepare_for_training(self.model, self.recipe)
+        prepare_for_training(self.model, self.recipe, self.backend)
         optimiser = make_optimiser(self.model, self.recipe, self.plan)
         schedule = make_schedule(optimiser, self.recipe, self.plan)
         precision, max_grad_norm = self.plan.precision.value, self.recipe.max_grad_norm

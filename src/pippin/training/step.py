@@ -45,6 +45,13 @@ class EagerStep:
         self.optimiser.zero_grad(set_to_none=True)
         return total, norm
 
+    def repeat(self, micro_batches: list[Batch]) -> None:
+        """A step that failed, once more, for the search for the cause. It may change the weights: the run is over."""
+        self.optimiser.zero_grad(set_to_none=True)
+        if self.scaler:  # the old one may be in the middle of its step
+            self.scaler = torch.amp.GradScaler(self.backend.kind)
+        self(micro_batches)
+
     @property
     def learning_rate(self) -> float:
         return float(self.optimiser.param_groups[0]["lr"])
