@@ -188,10 +188,12 @@ with emulated_mps.pretend(memory=0.02):  # 13.6 MiB for the GPU
 bad = {}
 for high, low in (("2.5", ""), ("1.0", "1.2"), ("", "-1")):
     device.os.environ[device.HIGH], device.os.environ[device.LOW] = high, low
-    try:
-        device._watermarks()
-    except RuntimeError as error:
-        bad[high + "/" + low] = str(error)
+    device._native.emulated_mps_refuse_memory(device._watermarks()[1].encode())
+    for start in (lambda: torch.ones(1, device="mps"), torch.mps.recommended_max_memory):
+        try:
+            start()
+        except RuntimeError as error:
+            bad[high + "/" + low] = str(error)
 print(json.dumps(found | {"bad": bad}))
 """
 

@@ -9,6 +9,7 @@ from pippin.data.dataset import Dataset, prepare
 from pippin.data.encoding import EncodedSplits, encode
 from pippin.data.sources import find_source
 from pippin.errors import PippinError
+from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
 from pippin.machine.probe import probe
 from pippin.models.loading import (
@@ -55,15 +56,16 @@ def plan_job(recipe: Recipe, terminal: Terminal) -> PlannedJob:
     data = prepare(find_source(recipe), recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
     machine = probe()
-    choose_device(recipe, machine)  # refused before the rows are encoded
+    # What the device refuses is said before the rows are encoded.
+    warnings = [get_backend(choose_device(recipe, machine).value).check_environment()]
     labels, warning = match_classes(data.labels, recipe)
     data = data.with_classes(labels)
     config, tokenizer = load_config(recipe, labels), load_tokenizer(recipe)
     rows, plan = _encode_and_plan(recipe, machine, data, config, tokenizer)
     _check_vocabulary(rows, config)
     job = PlannedJob(recipe, machine, data, rows, config, tokenizer, plan)
-    if warning:
-        terminal.warn(warning)
+    for text in filter(None, [*warnings, warning]):
+        terminal.warn(text)
     _show(job, terminal)
     return job
 

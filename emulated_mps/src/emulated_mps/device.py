@@ -62,9 +62,11 @@ def install(settings: Settings | None = None) -> None:
     from emulated_mps import torch_patches
     from emulated_mps.build import library
 
-    _fallback, _ratios = _fallback_variable(), _watermarks()
+    _fallback = _fallback_variable()
+    _ratios, refusal = _watermarks()
     _native = _declared(ctypes.CDLL(str(library())))
     _native.emulated_mps_install()
+    _native.emulated_mps_refuse_memory(refusal.encode())
     atexit.register(_native.emulated_mps_finish)
     torch_patches.patch_once()
     _apply(settings or Settings())
@@ -203,13 +205,15 @@ def _fallback_variable() -> bool:
         raise RuntimeError(f"{FALLBACK_VARIABLE}={value}: stoi: no conversion") from None
 
 
-def _watermarks() -> tuple[float, float]:
+def _watermarks() -> tuple[tuple[float, float], str]:
+    """The two ratios, and why the device does not start with them: said when memory is first asked for, as there."""
     high, low = float(os.environ.get(HIGH) or 1.7), float(os.environ.get(LOW) or 1.4)
-    if not 0 <= high <= 2:
-        raise RuntimeError(f"invalid high watermark ratio {high:g}")
+    refusal = ""
     if not 0 <= low <= (high or 2):
-        raise RuntimeError(f"invalid low watermark ratio {low:g}")
-    return high, low
+        refusal = f"invalid low watermark ratio {low:g}"
+    if not 0 <= high <= 2:
+        refusal = f"invalid high watermark ratio {high:g}"
+    return (high, low), refusal
 
 
 def _declared(native: Any) -> Any:
@@ -218,6 +222,7 @@ def _declared(native: Any) -> Any:
         "set_system": ([c.c_int] * 3, None),
         "set_fallback": ([c.c_bool], None),
         "set_memory": ([c.c_int64, c.c_double, c.c_double, c.c_int64], None),
+        "refuse_memory": ([c.c_char_p], None),
         "set_coverage": ([c.c_char_p, c.c_int], None),
         "set_own_kernels": ([c.c_char_p], None),
         "record": ([c.c_bool], None),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pippin.machine.backends import FALLBACK_VARIABLE
-from pippin.machine.backends.mps import MpsBackend, bfloat16_problem
+from pippin.machine.backends.mps import NO_LIMIT, MpsBackend, bfloat16_problem
+from pippin.machine.backends.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
 from pippin.machine.check import BAD, NOTE, OK, Check, dotted, gigabytes, release
 from pippin.machine.machine import MISSING, Machine
 
@@ -15,8 +16,6 @@ _MACOS_FLOORS = (((2, 15), (15, 0)), ((2, 9), (14, 0)), ((2, 6), (13, 0)), ((1, 
 _NEWEST_TORCH = (((15, 0), ""), ((14, 0), "2.14"), ((13, 0), "2.8"), ((12, 3), "2.5"))
 _LAST_INTEL_TORCH = "2.2.2"
 #: Torch's own values of the two, as shares of what macOS recommends.
-_HIGH_DEFAULT, _LOW_DEFAULT = 1.7, 1.4
-_HIGH, _LOW = "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO"
 
 
 def mac_system_checks(machine: Machine) -> list[Check]:
@@ -125,25 +124,13 @@ def _fallback(machine: Machine) -> Check:
 
 
 def _watermarks(machine: Machine) -> Check:
-    """The two shares of the GPU's budget at which torch frees memory, and at which it gives up."""
-    high, low = machine.variables.get(_HIGH), machine.variables.get(_LOW)
-    if not (high or low):
-        return Check("memory limits", OK, "torch's own")
-    found = ", ".join(f"{name}={value}" for name, value in ((_HIGH, high), (_LOW, low)) if value)
-    unset = f"unset {_HIGH} {_LOW}"
-    try:
-        high_ratio, low_ratio = float(high or _HIGH_DEFAULT), float(low or _LOW_DEFAULT)
-    except ValueError:
-        return Check("memory limits", BAD, found, "both must be numbers", unset)
-    if high_ratio == 0:
-        return Check("memory limits", BAD, found, "without a limit the whole system can freeze", unset)
-    if not 0 <= low_ratio <= high_ratio <= 2:
-        why = (
-            f"torch refuses to start with high {high_ratio:g} and low {low_ratio:g}: both go from 0 to 2, "
-            "and the low one is not above the high one"
-        )
-        return Check("memory limits", BAD, found, why, unset)
-    return Check("memory limits", OK, found)
+    found = ", ".join(f"{name}={machine.variables[name]}" for name in (HIGH, LOW) if machine.variables.get(name))
+    problem = watermark_problem(machine.variables)
+    if has_no_limit(machine.variables):
+        problem = NO_LIMIT
+    if problem:
+        return Check("memory limits", BAD, found, problem, f"unset {HIGH} {LOW}")
+    return Check("memory limits", OK, found or "torch's own")
 
 
 def mac_memory(machine: Machine) -> Iterator[Check]:

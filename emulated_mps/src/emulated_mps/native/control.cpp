@@ -104,6 +104,8 @@ void emulated_mps_set_memory(int64_t recommended, double high_ratio, double low_
   em::ledger().largest_buffer = largest_buffer;
 }
 
+void emulated_mps_refuse_memory(const char* why) { em::ledger().refusal = why; }
+
 void emulated_mps_forget_coverage() {
   std::lock_guard<std::mutex> lock(em::state().mutex);
   em::state().coverage.clear();

@@ -79,7 +79,10 @@ class Hooks final : public at::MPSHooksInterface {
   void emptyCache() const override { allocator().emptyCache({0, 0}); }
   size_t getCurrentAllocatedMemory() const override { return size_t(ledger().live()); }
   size_t getDriverAllocatedMemory() const override { return size_t(ledger().driver()); }
-  size_t getRecommendedMaxMemory() const override { return size_t(ledger().recommended); }
+  size_t getRecommendedMaxMemory() const override {
+    ledger().check_started();
+    return size_t(ledger().recommended);
+  }
   size_t getMaxBufferLength() const override { return size_t(ledger().largest_buffer); }
   void setMemoryFraction(double ratio) const override { ledger().high_ratio = ratio; }
 

@@ -36,7 +36,12 @@ class Ledger {
     splits_buffers_ = splits;
   }
 
+  std::string refusal;  // why the allocator cannot start; empty: it can
+
+  void check_started() const { TORCH_CHECK(refusal.empty(), refusal); }
+
   void take(int64_t wanted) {
+    check_started();
     std::lock_guard<std::mutex> lock(mutex_);
     const int64_t bytes = rounded(wanted);
     TORCH_CHECK(bytes < largest_buffer, "Invalid buffer size: ", human(bytes));

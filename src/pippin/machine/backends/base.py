@@ -55,6 +55,10 @@ class Backend:
         """Why bf16 or fp16 cannot be used here, or None when it can."""
         return None
 
+    def check_environment(self) -> str | None:
+        """Refuse variables that keep the device from starting; returns a warning about those that are dangerous."""
+        return None
+
     def synchronize(self) -> None:
         """Wait for all work queued on the device."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pippin.errors import PippinError
 from pippin.machine.backends import FALLBACK_VARIABLE
 from pippin.machine.backends.base import Backend, CheckpointContexts
 from pippin.machine.backends.mps_hazards import (
@@ -19,7 +20,7 @@ from pippin.machine.backends.mps_hazards import (
     hazards_of,
     most_rows,
 )
-from pippin.machine.backends.mps_memory import MemoryWatch
+from pippin.machine.backends.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
 from pippin.machine.backends.mps_operators import first_native, operators_of
 from pippin.machine.check import release
 from pippin.machine.fallbacks import Fallbacks
@@ -31,6 +32,7 @@ from pippin.machine.work import Work
 if TYPE_CHECKING:
     import torch
 
+NO_LIMIT = "without a limit the whole system can freeze"
 #: torch's own words, in all releases.
 _MISSING_OPERATOR = re.compile(r"operator '([\w:.]+)' is not current")
 
@@ -55,7 +57,7 @@ class MpsBackend(Backend):
             Device(
                 self.kind,
                 f"{mac.chip or 'Apple'} GPU",
-                torch.mps.recommended_max_memory(),
+                _budget(),
                 bf16=bfloat16_problem(mac.macos, mac.torch) is None,
             )
         ]
@@ -84,6 +86,12 @@ class MpsBackend(Backend):
         if precision == "fp16" and release(mac.torch) < (2, 8):
             return "float16 with a loss scaler on the Apple GPU needs torch 2.8 or newer"
         return None
+
+    def check_environment(self) -> str | None:
+        problem = watermark_problem(os.environ)
+        if problem:
+            raise PippinError(f"{HIGH} and {LOW}: {problem}. Type: unset {HIGH} {LOW}")
+        return f"{HIGH}=0: {NO_LIMIT}. Better: unset {HIGH}" if has_no_limit(os.environ) else None
 
     def several_processes_problem(self) -> str:
         return (
@@ -230,6 +238,16 @@ def bfloat16_problem(macos: str, torch: str) -> str | None:
     if release(torch) < (2, 6):
         return "bfloat16 autocast on the Apple GPU needs torch 2.6 or newer"
     return None
+
+
+def _budget() -> int | None:
+    """What Metal recommends to use; None where torch does not start with the variables that it finds."""
+    import torch
+
+    try:
+        return torch.mps.recommended_max_memory()
+    except RuntimeError:
+        return None
 
 
 def _first_release(operator: str) -> str | None:

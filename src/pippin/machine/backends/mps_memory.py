@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pippin.machine.memory import Relief
+
+#: Shares of the budget at which torch frees what is unused, and at which it gives up; read from the environment.
+HIGH, LOW = "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO"
+_HIGH_DEFAULT, _LOW_DEFAULT = 1.7, 1.4
 
 #: Seconds between two looks. The driver seldom gives memory back by itself, so that little is missed in between.
 _INTERVAL = 0.05
@@ -13,6 +17,25 @@ _INTERVAL = 0.05
 _NEARLY_FULL = 0.9
 #: So much, of the same, must have come on top before the cache is emptied again.
 _WORTH_IT = 0.1
+
+
+def watermark_problem(variables: Mapping[str, str]) -> str | None:
+    """Why torch would not start with these variables; None where it does."""
+    try:
+        high, low = float(variables.get(HIGH) or _HIGH_DEFAULT), float(variables.get(LOW) or _LOW_DEFAULT)
+    except ValueError:
+        return "both must be numbers"
+    if high == 0 or 0 <= low <= high <= 2:
+        return None
+    return (
+        f"torch refuses to start with high {high:g} and low {low:g}: both go from 0 to 2, and the low one is not above "
+        "the high one"
+    )
+
+
+def has_no_limit(variables: Mapping[str, str]) -> bool:
+    """Whether torch may take all memory there is."""
+    return watermark_problem(variables) is None and float(variables.get(HIGH) or _HIGH_DEFAULT) == 0
 
 
 class MemoryWatch:
