@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 ON_EMULATED_GPU := tests/test_*.py tests/training tests/models tests/machine tests/failures tests/verify tests/emulated
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs clean
+.PHONY: help demo test torture lint format docs clean
 
 help:  ## Print the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,6 +22,9 @@ ifneq ($(shell uname),Darwin)
 	$(BIN)/python -m pytest --emulated-mps $(ON_EMULATED_GPU)
 	$(BIN)/python -m pytest --emulated-mps emulated_mps/tests
 endif
+
+torture: $(VENV)/.test  ## Kill, fill and damage runs a few hundred times, and count those that go on to the same result
+	$(BIN)/python benchmarks/torture.py
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check .

@@ -32,8 +32,9 @@ What differs, on purpose:
   clipping acts on a gradient that is too large.)
 - Text labels in CSV files work; a test file needs no label column; metrics need no network.
 - The loss is logged in short runs too, about twenty times a run instead of every 500 steps.
-- Copies of the model are written only when asked for (`--save_strategy` or `--save_steps`), as `checkpoints/step-N`
-  rather than `checkpoint-N`, and two are kept unless `--save_total_limit` says otherwise.
+- Checkpoints are called `checkpoints/step-N` rather than `checkpoint-N`, are written every few minutes and when the run
+  is interrupted, and go when it is finished; `--save_strategy` and `--save_steps` make them stay. The newest one is
+  kept, and the best, unless `--save_total_limit` says otherwise. They hold safetensors and JSON only.
 - An output folder is never mixed with an earlier run, and never touched when Pippin did not write it.
 - A NaN stops the run.
 """

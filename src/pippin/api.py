@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -49,7 +50,9 @@ def load(folder: str | PathLike[str], device: str | None = None) -> Predictor:
     with _python_words():
         if device:
             check_device_name(device)
-        prepare_environment()
+        too_late = prepare_environment()
+        if too_late:
+            warnings.warn(too_late, stacklevel=2)
         from pippin.predictor import Predictor
 
         return Predictor.load(str(folder), device)

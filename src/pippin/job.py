@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 
+from pippin.checkpoints.durable import disk_words
+from pippin.checkpoints.lock import locked
 from pippin.data.dataset import Dataset
-from pippin.failures.explained import explained
+from pippin.failures.explained import explained, write_here
 from pippin.machine.backends import get_backend
+from pippin.machine.backends.base import Backend
 from pippin.machine.fallbacks import Fallbacks
+from pippin.plan.plan import Choice
 from pippin.planned import PlannedJob, plan_job
 from pippin.recipe import Recipe
-from pippin.records import to_json
+from pippin.records import from_json, to_json
 from pippin.report.card import model_card
 from pippin.report.progress import TrainingProgress
 from pippin.report.report import Report
@@ -19,6 +25,8 @@ from pippin.report.results import evaluation_results, make_report, train_results
 from pippin.report.terminal import Terminal
 from pippin.training.events import Events
 from pippin.training.inference import Evaluation
+from pippin.training.interrupts import Interrupted
+from pippin.training.resume import Resume, prepare_resume, run_before
 from pippin.training.run import DataCard, Run, RunFolder, clear, now, open_folder
 from pippin.training.seeding import deterministic_kernels
 from pippin.training.session import Session
@@ -30,26 +38,71 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
         open_folder(recipe, "")  # refuses a folder in use before anything is read
     job = plan_job(recipe, terminal)
     folder = open_folder(recipe, job.data.name)
+    if folder.before is not None and folder.before.status == "finished":
+        return _finished_before(folder, terminal)
     backend = get_backend(job.plan.device.value)
 
-    with deterministic_kernels(recipe.full_determinism, backend):
-        session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer)
+    with deterministic_kernels(recipe.full_determinism, backend), locked(folder.path):
+        with explained(backend, lambda: job.machine, write_here, debug=recipe.log_level == "debug"):
+            session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer)
+        session.check_room(folder)
+        resume = _find_resume(job, session, folder, terminal)
         # From here on the folder is ours: whatever could be refused has been.
         with (
-            _recorded(folder, job, terminal) as events,
+            disk_words(folder.path),
+            _recorded(folder, job, resume, terminal) as events,
             explained(backend, lambda: job.machine, folder.write, debug=recipe.log_level == "debug"),
-            backend.counting_fallbacks(lambda operator: events.emit("fallback", operator=operator)) as lacking,
+            _fallbacks(recipe, backend, events) as lacking,
         ):
-            report = _carry_out(session, folder, events, terminal, lacking)
+            report = _carry_out(session, folder, events, resume, terminal, lacking)
     terminal.show_report(report)
     return report
 
 
-def _carry_out(session: Session, folder: RunFolder, events: Events, terminal: Terminal, lacking: Fallbacks) -> Report:
+def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
+    """A finished run is left as it is."""
+    terminal.say(f"{folder.path} is finished: there is nothing to go on with.")
+    return from_json(Report, json.loads((folder.path / "report.json").read_text(encoding="utf-8")))
+
+
+def _find_resume(job: PlannedJob, session: Session, folder: RunFolder, terminal: Terminal) -> Resume | None:
+    """Where an unfinished run goes on; None for a new one. What was passed over or changed is said."""
+    before = run_before(job.recipe, folder.before) if job.recipe.wants_training else None
+    if before is None:
+        return None
+    resume = prepare_resume(job.recipe, session.store(folder), before, job.plan, job.rows.fingerprint())
+    for name, why in resume.passed_over:
+        terminal.warn(f"{name} was passed over: {why}.")
+    if before.machine.torch != job.machine.torch:
+        terminal.warn(
+            f"the run began with torch {before.machine.torch} and goes on with {job.machine.torch}: "
+            "results may differ in the last digits."
+        )
+    for change in resume.changes:
+        terminal.note(f"from here on: {change}.")
+    if resume.path is None:
+        terminal.note("nothing usable was saved: the run begins again.")
+        return None
+    terminal.say(f"going on from {resume.path.name} of {job.plan.steps.value}")
+    return resume
+
+
+def _carry_out(
+    session: Session,
+    folder: RunFolder,
+    events: Events,
+    resume: Resume | None,
+    terminal: Terminal,
+    lacking: Fallbacks,
+) -> Report:
     """Train, evaluate, predict; each result is written as soon as it is there."""
     recipe, rows = session.recipe, session.rows
     results: dict[str, float] = {}
-    outcome = session.train(folder, events) if rows.train else None
+    session.inference.notice = events.emit
+    outcome = session.train(folder, events, resume) if rows.train else None
+    if outcome and outcome.micro_batch < session.plan.micro_batch.value:
+        fitting = Choice(outcome.micro_batch, f"memory ran out with {session.plan.micro_batch.value}")
+        folder.update(plan=replace(session.plan, micro_batch=fitting))
     if outcome and rows.train:
         results |= train_results(outcome, len(rows.train), session.model)
         session.save_model(folder)
@@ -65,29 +118,47 @@ def _carry_out(session: Session, folder: RunFolder, events: Events, terminal: Te
         folder.write_json("predict_results.json", evaluation_results(tests, "test"))
     report = make_report(str(folder.path), results, session.data, outcome, evaluations, tests, lacking.by_cost())
     _publish(folder, report, events)
+    session.finish(folder)
     return report
 
 
+def _fallbacks(recipe: Recipe, backend: Backend, events: Events) -> AbstractContextManager[Fallbacks]:
+    """Operators that the device lacks run on the CPU and are counted, unless the recipe wants none of that."""
+    if recipe.mps_fallback == "off":
+        return nullcontext(Fallbacks())
+    return backend.counting_fallbacks(lambda operator: events.emit("fallback", operator=operator))
+
+
 @contextmanager
-def _recorded(folder: RunFolder, job: PlannedJob, terminal: Terminal) -> Iterator[Events]:
+def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, terminal: Terminal) -> Iterator[Events]:
     """The run's folder with its record written first; whatever happens inside, the record says how it ended."""
-    clear(folder)
-    folder.begin(Run(job.recipe.public(), job.machine, job.plan, _data_card(job.data), job.model, now()))
+    card, fingerprint = _data_card(job.data), job.rows.fingerprint()
+    run = Run(job.recipe.public(), job.machine, job.plan, card, job.model, now(), fingerprint=fingerprint)
     progress = TrainingProgress(terminal)
-    events = Events(folder.events_path, progress.on_event)
+    if resume is not None and folder.before is not None:
+        folder.go_on(run, resume.step)
+        events = Events(folder.events_path, progress.on_event, position=resume.state["events"])
+    else:
+        clear(folder)
+        folder.begin(run)
+        events = Events(folder.events_path, progress.on_event)
+    if resume is not None:
+        events.emit("resumed", step=resume.step, changes=list(resume.changes))
     try:
         yield events
     except BaseException as error:
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        events.emit(status, error=type(error).__name__)
-        folder.update(status=status)
         progress.stop()
-        if status == "interrupted":
-            terminal.warn(f"{folder.path} holds what was written until the interruption, and no finished model.")
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        with suppress(OSError):  # a full disk refuses this too
+            events.emit(status, error=type(error).__name__)
+            folder.update(status=status)
+        if isinstance(error, Interrupted):
+            raise Interrupted(f"{error}. Go on with: pippin resume {folder.path}", error.signal) from None
         raise
     finally:
         progress.stop()
-        events.close()
+        with suppress(OSError):
+            events.close()
 
 
 def _data_card(data: Dataset) -> DataCard:

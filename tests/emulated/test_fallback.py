@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import pippin
 from conftest import events
 from pippin.machine.backends import FALLBACK_VARIABLE
 from pippin.machine.backends.mps_fallback import counted
@@ -67,6 +68,21 @@ def test_off_stops_with_the_operator_and_the_ways_out(start, mps):
         assert words in error
     assert "Traceback" not in error + out
     assert json.loads(Path("run/run.json").read_text())["status"] == "failed"
+
+
+def test_each_run_of_a_process_has_its_own_setting(word_file, tiny_model, monkeypatch, mps):
+    monkeypatch.setenv(FALLBACK_VARIABLE, "0")  # restored at the end
+
+    def run(setting: str) -> list[str]:
+        settings = {"model_name_or_path": tiny_model, "max_steps": 1, "overwrite_output_dir": True, "quiet": True}
+        return list(pippin.train(word_file, output_dir="run", mps_fallback=setting, **settings).fallbacks)
+
+    with mps.pretend(**OLD):
+        with pytest.raises(pippin.PippinError, match="--mps_fallback on"):
+            run("off")
+        assert run("on") == ["aten::isneginf"]
+        with pytest.raises(pippin.PippinError, match="--mps_fallback on"):
+            run("off")
 
 
 def test_losses_do_not_depend_on_it(start, mps):

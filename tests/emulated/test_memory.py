@@ -56,7 +56,7 @@ def test_out_of_memory_is_one_plain_message(run_cli, uneven_file, tiny_model, mp
         )
     assert code == 2
     assert "the device mps ran out of memory" in error
-    assert "--per_device_train_batch_size" in error
+    assert "not even one row fits" in error
     assert "Traceback" not in out + error
 
 

@@ -100,6 +100,14 @@ def test_missing_operator_is_explained(monkeypatch, operator, words):
     assert get_backend("mps").explain(NotImplementedError("something else")) is None
 
 
+def test_no_fallback_is_offered_for_an_operator_that_the_cpu_lacks_too(monkeypatch):
+    monkeypatch.setattr(mps, "facts", lambda: MacFacts("2.13.0", "15.0", "Apple M1"))
+    said = "The operator 'aten::cudnn_convolution' is not currently implemented for the MPS device."
+    text = get_backend("mps").explain(NotImplementedError(said))
+    assert "--mps_fallback" not in text
+    assert "No release has it yet: run everything on the CPU with --use_cpu." in text
+
+
 def test_facts_of_a_mac_are_asked_of_the_torch_that_runs(monkeypatch):
     monkeypatch.setattr(torch, "__version__", "2.14.1")
     monkeypatch.setattr(mps.platform, "mac_ver", lambda: ("15.3", ("", "", ""), "arm64"))
@@ -212,6 +220,29 @@ def test_too_late_is_said_on_a_mac_only(monkeypatch):
     assert prepare_environment() is None
 
 
+@pytest.mark.usefixtures("no_fallback_variable")
+def test_too_late_is_not_said_of_what_torch_does_anyway(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", object())
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert prepare_environment(mps_fallback=False) is None, "torch without the variable has no fallback"
+    assert "= '1'" in prepare_environment()
+
+
+@pytest.mark.usefixtures("no_fallback_variable")
+def test_the_setting_wins_over_a_variable_from_before(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    for value, wanted, expected in (("0", True, "1"), ("1", False, "0"), ("", True, "1")):
+        monkeypatch.setenv(FALLBACK_VARIABLE, value)
+        prepare_environment(mps_fallback=wanted)
+        assert os.environ[FALLBACK_VARIABLE] == expected
+
+
+def test_a_variable_that_torch_cannot_read_is_refused(monkeypatch):
+    monkeypatch.setenv(FALLBACK_VARIABLE, "yes")
+    with pytest.raises(PippinError, match="=yes: torch takes only a number there. Type: unset"):
+        prepare_environment()
+
+
 def test_model_that_does_not_fit_is_said():
     import torch
 
@@ -222,7 +253,11 @@ def test_model_that_does_not_fit_is_said():
             raise RuntimeError(self.words)
 
     model = Large(2, 2)
-    for words in ("CUDA out of memory. Tried to allocate 2.00 GiB.", "MPS backend out of memory (MPS allocated: 9 GB"):
+    for words in (
+        "CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "MPS backend out of memory (MPS allocated: 9 GB",
+        "Invalid buffer size: 44.71 GiB",
+    ):
         model.words = words
         with pytest.raises(PippinError, match="does not fit into the free memory of the device cpu"):
             get_backend("cpu").place(model)

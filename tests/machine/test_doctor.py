@@ -132,6 +132,7 @@ def test_gpu_that_fails_or_is_missing():
     [
         ({"PYTORCH_ENABLE_MPS_FALLBACK": "1"}, "fallback", None),
         ({"PYTORCH_ENABLE_MPS_FALLBACK": "0"}, "fallback", NOTE),
+        ({"PYTORCH_ENABLE_MPS_FALLBACK": ""}, "fallback", NOTE),
         ({"PYTORCH_ENABLE_MPS_FALLBACK": "yes"}, "fallback", BAD),
         ({"PYTORCH_MPS_HIGH_WATERMARK_RATIO": "0.0"}, "memory limits", BAD),
         ({"PYTORCH_MPS_HIGH_WATERMARK_RATIO": "1.0"}, "memory limits", BAD),  # below the low one's default of 1.4
@@ -199,6 +200,21 @@ def test_fallback_variable_that_comes_too_late():
     assert finding(machine(), "fallback").status == OK
     in_time = machine(torch_was_loaded=True, variables={"PYTORCH_ENABLE_MPS_FALLBACK": "1"})
     assert finding(in_time, "fallback").status == OK
+
+
+def test_no_advice_is_given_that_cannot_work():
+    old = {"architecture": "x86_64", "torch": "2.2.2", "torch_builds": ("cpu",), "devices": (CPU,)}
+    assert "First put Python right" in advice(machine(**old), "torch")
+    intel = machine(**old, native_architecture="x86_64", chip="Intel(R) Core(TM) i7")
+    assert "pip install" not in advice(intel, "torch"), "no wheel of that torch for Intel Macs"
+    assert "pip install" not in advice(intel, "Apple GPU")
+    assert "GPU" not in finding(intel, "memory").found
+    assert {"bfloat16", "fallback", "memory limits"}.isdisjoint(check.name for check in examine(intel))
+
+
+def test_a_gpu_that_is_neither_a_macs_nor_nvidias_is_told_of():
+    """The emulated one, on Linux: training would run there, not on the CPU."""
+    assert "Apple" in finding(linux(devices=(GPU, CPU)), "GPU").found
 
 
 def test_every_device_is_judged_by_a_real_operation():

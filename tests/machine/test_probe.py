@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -96,3 +97,26 @@ def test_low_power_mode_of_a_mac(monkeypatch, answer, expected):
     monkeypatch.setattr(system, "_MAC", True)
     monkeypatch.setattr(subprocess, "run", lambda *words, **rest: subprocess.CompletedProcess(words, 0, answer))
     assert system.low_power_mode() is expected
+
+
+@pytest.mark.parametrize(("said", "expected"), [("14.4", "14.4"), ("10.16", "13.6.1"), ("", "")])
+def test_a_python_for_older_systems_is_not_believed(monkeypatch, said, expected):
+    """macOS tells such a Python 10.16, whatever it is."""
+    monkeypatch.setattr(system.platform, "mac_ver", lambda: (said, ("", "", ""), "x86_64"))
+    monkeypatch.setattr(system, "_ask", lambda *command: "13.6.1" if "sw_vers" in command else "")
+    assert system.macos_release() == expected
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_fallback_variable_that_torch_cannot_read_is_found_without_torch_stopping(monkeypatch):
+    monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "yes")
+    seen = []
+
+    def devices():
+        seen.append(os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK"))
+        return (CPU,)
+
+    monkeypatch.setattr(probing, "_devices", devices)
+    found = probing.probe_thoroughly(lambda address: "")
+    assert found.variables["PYTORCH_ENABLE_MPS_FALLBACK"] == "yes"
+    assert seen == [None]

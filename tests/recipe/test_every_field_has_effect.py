@@ -20,6 +20,7 @@ THROUGH_PROPERTIES = {
     "do_eval": "wants_evaluation",
     "do_predict": "wants_prediction",
     "data_seed": "order_seed",
+    "resume": "wants_resume",
 }
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from training_helpers import OUT_OF_MEMORY, SmallMemory
 
-from conftest import FILLER, WORDS
+from conftest import FILLER, WORDS, events
 from pippin.data.batches import evaluation_shapes
 from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.models.loading import load_config, load_model
 from pippin.recipe import Recipe
+from pippin.training import session
 from pippin.training.inference import MOST_ROWS, Inference
 from pippin.training.run import read_run
 
@@ -162,3 +165,78 @@ def pad_lengths(folder: str) -> tuple[int, ...]:
     run = read_run(Path(folder))
     assert run is not None
     return run.plan.pad_lengths.value
+
+
+@pytest.mark.parametrize("device", OUT_OF_MEMORY)
+@pytest.mark.parametrize("pad_lengths", [(), (16, 32, 64)])
+def test_out_of_memory_gives_the_same_logits_in_smaller_batches(model, device, pad_lengths):
+    encoded = random_rows(150)
+    expected, batches = Inference(model, RecordingBackend(), pad_lengths=pad_lengths).logits(encoded)
+    memory = SmallMemory(150, OUT_OF_MEMORY[device])
+    memory.watch(model)
+    told: list[str] = []
+    counted: list[int] = []
+    inference = Inference(model, RecordingBackend(), pad_lengths=pad_lengths, notice=told.append)
+    found, more_batches = inference.logits(encoded, counted.append)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert told == ["smaller_evaluation_batches"]
+    assert (sum(counted), len(counted)) == (150, more_batches)
+    assert more_batches > batches
+    assert 0 < memory.failures <= 3
+
+    failures = memory.failures
+    memory.shapes.clear()
+    again, _ = inference.logits(encoded)
+    np.testing.assert_allclose(again, expected, atol=1e-5)
+    assert memory.failures == failures, "later batches stay small"
+    assert inference.fitting_tokens is not None
+    assert 75 <= inference.fitting_tokens <= 150, "no smaller than they must be"
+    if pad_lengths:
+        ladder = evaluation_shapes(pad_lengths, MOST_ROWS, inference.fitting_tokens)
+        assert set(memory.shapes) <= {(size, width) for width, sizes in ladder.items() for size in sizes}
+
+
+def test_memory_of_a_failed_batch_is_free_before_the_next(model):
+    held: list[weakref.ref] = []
+    alive: list[int] = []
+
+    def fail_above_4_rows(module, inputs, output):
+        alive.append(sum(reference() is not None for reference in held))
+        held[:] = [weakref.ref(inputs[0]), weakref.ref(output)]
+        if len(output) > 4:
+            raise RuntimeError(OUT_OF_MEMORY["mps"])
+
+    model.bert.pooler.dense.register_forward_hook(fail_above_4_rows)
+    Inference(model, CpuBackend()).logits(random_rows(20))
+    assert set(alive) == {0}
+
+
+def test_a_row_that_does_not_fit_and_other_errors_are_the_end(model):
+    memory = SmallMemory(20)
+    memory.watch(model)
+    with pytest.raises(RuntimeError, match="CUDA out of memory"):
+        Inference(model, CpuBackend()).logits(random_rows(40))
+    memory.failures, memory.words = 0, "an operator is missing"
+    with pytest.raises(RuntimeError, match="operator is missing"):
+        Inference(model, CpuBackend()).logits(random_rows(40))
+    assert memory.failures == 1
+
+
+def test_a_job_and_a_prediction_say_it_once(train, run_cli, word_file, monkeypatch):
+    from pippin import predictor
+
+    flags = ["--do_train", "--do_eval", "--per_device_train_batch_size", 4, "--eval_strategy", "steps"]
+    _, expected = train(word_file, *flags, "--eval_steps", 2, "--use_cpu", folder="roomy")
+    code, labels, err = run_cli("predict", "roomy", "--file", word_file, "--device", "cpu")
+    assert (code, "memory" in err) == (0, False)
+    for module in (session, predictor):
+        load = module.load_model
+        monkeypatch.setattr(module, "load_model", lambda *a, load=load: SmallMemory(64).watch(load(*a)))
+    out, results = train(word_file, *flags, "--eval_steps", 2, "--use_cpu")
+    assert results["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
+    assert len(events("run", "smaller_evaluation_batches")) == 1
+    assert out.count("memory ran out in an evaluation") == 1
+    code, same_labels, err = run_cli("predict", "roomy", "--file", word_file, "--device", "cpu")
+    assert code == 0, err
+    assert same_labels == labels
+    assert err.count("memory ran out") == 1

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 import torch
 from training_helpers import HandClock
 
+from pippin.data.examples import Examples
+from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
+from pippin.training.finite import NotFinite
 from pippin.training.meter import Meter
+
+ROWS = np.arange(8)
 
 
 class Bench:
@@ -15,15 +23,19 @@ class Bench:
 
     def __init__(self, total_steps: int = 1000):
         self.clock, self.told = HandClock(), []
-        self.meter = Meter(get_backend("cpu"), total_steps, self.hear, self.clock)
+        texts = Examples([""] * 8, None, None, list(range(1, 9)), "words.csv")
+        self.meter = Meter(get_backend("cpu"), total_steps, self.hear, NotFinite(texts, False, "fp32"), self.clock)
 
     def hear(self, name: str, **figures) -> None:
         self.told.append((name, figures))
 
     def steps(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
-            self.clock.work(seconds)
-            self.meter.add(torch.tensor(2.0), torch.tensor(0.5), rows=8, tokens=100)
+            self.step(2.0, seconds)
+
+    def step(self, loss: float, seconds: float = 1.0) -> None:
+        self.clock.work(seconds)
+        self.meter.add(torch.tensor(loss), torch.tensor(0.5), ROWS, tokens=100)
 
 
 def test_figures_of_the_window():
@@ -92,3 +104,45 @@ def test_sleep_in_an_evaluation_is_told():
     with bench.meter.paused():
         bench.clock.sleep(120)
     assert bench.told == [("slept", {"step": 5, "seconds": 120.0, "sure": True})]
+
+
+def test_a_resumed_run_counts_on_to_the_same_figures():
+    losses = np.random.default_rng(0).random(40).tolist()
+    whole, first, second = Bench(40), Bench(40), Bench(40)
+    logged: dict[str, list] = {"whole": [], "resumed": []}
+    for step, loss in enumerate(losses, 1):
+        whole.step(loss)
+        if step % 10 == 0:
+            logged["whole"].append(whole.meter.read())
+    for step, loss in enumerate(losses, 1):
+        if step == 24:
+            second.clock.work(500)  # from one process to the next, no training
+            second.meter.restore(json.loads(json.dumps(first.meter.state())))
+        bench = first if step < 24 else second
+        bench.step(loss)
+        if step % 10 == 0:
+            logged["resumed"].append(bench.meter.read())
+    for before, after in zip(logged["whole"], logged["resumed"], strict=True):
+        before.pop("memory"), after.pop("memory")
+        assert after == before
+    assert second.meter.finish() == whole.meter.finish()
+    for name in ("steps", "rows", "tokens", "seconds", "busy_seconds"):
+        assert getattr(second.meter, name) == getattr(whole.meter, name), name
+
+
+def test_a_state_holds_no_number_that_is_none():
+    bench = Bench()
+    bench.step(float("nan"))
+    with pytest.raises(PippinError, match="the loss of step 1 is not finite"):
+        bench.meter.state()
+
+
+def test_weights_are_looked_at_before_a_model_is_kept():
+    bench, model = Bench(), torch.nn.Linear(2, 2)
+    bench.steps(3)
+    bench.meter.check_finite(model)
+    torch.nn.init.constant_(model.bias, float("inf"))
+    with pytest.raises(
+        PippinError, match="the weights of step 3 are not finite .* in words.csv: 1, 2, 3, 4, 5, 6, 7, 8"
+    ):
+        bench.meter.check_finite(model)

@@ -136,3 +136,26 @@ def test_small_gradients_in_float16_are_not_lost(experiment):
     """Training scales its loss in fp16; without that, these gradients would be below the smallest number."""
     findings = compare(experiment, CpuBackend(), CpuBackend(), "fp16")
     assert [finding.name for finding in findings if not finding.agrees] == []
+
+
+def test_gradients_that_change_from_run_to_run_are_found(experiment):
+    class Restless(CpuBackend):
+        """Every training pass drops the gradients of another run's size onto one weight."""
+
+        runs = 0
+
+        def guard(self, model):
+            Restless.runs += 1
+            factor = 1.0 + 0.1 * Restless.runs
+            model.classifier.weight.register_hook(lambda gradient: gradient * factor)
+
+    findings = {each.name: each for each in compare(experiment, CpuBackend(), Restless(), "fp32")}
+    assert findings["a second time"].worst == "classifier.weight"
+    assert not findings["a second time"].agrees
+
+
+def test_a_cpu_that_computes_no_number_agrees_with_nothing(experiment):
+    with torch.no_grad():
+        experiment.model.classifier.bias.fill_(float("nan"))
+    findings = compare(experiment, CpuBackend(), CpuBackend(), "fp32")
+    assert not any(each.agrees for each in findings if each.name != "a second time")

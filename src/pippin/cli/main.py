@@ -7,6 +7,8 @@ from importlib import import_module
 
 from pippin._version import __version__
 from pippin.errors import PippinError, nearest
+from pippin.redact import remember_secrets_of, without_secrets
+from pippin.report.words import visible
 
 #: command -> (module, one line for the help)
 COMMANDS = {
@@ -15,6 +17,7 @@ COMMANDS = {
         "Fine-tune a model on a file, a folder, a known task, or the built-in questions.",
     ),
     "doctor": ("pippin.cli.doctor", "Is this computer ready? What was found, and what to type where it is not."),
+    "resume": ("pippin.cli.resume", "Go on with a run that was interrupted, to the result that it would have had."),
     "verify": ("pippin.cli.verify", "Does the GPU give the CPU's results for this model and these rows?"),
     "predict": ("pippin.cli.predict", "Label texts with a trained model."),
 }
@@ -46,6 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"pippin {__version__}")
         return 0
     name, *rest = arguments
+    remember_secrets_of(rest)
     try:
         if name not in COMMANDS:
             raise PippinError(
@@ -55,14 +59,19 @@ def main(argv: list[str] | None = None) -> int:
         command = import_module(COMMANDS[name][0])
         return int(command.run(rest))
     except PippinError as error:
-        print(f"pippin: {error}", file=sys.stderr)
+        _complain(str(error))
         return 2
     except BrokenPipeError:  # e.g. `pippin predict … | head`
         sys.stderr.close()
         return 0
     except OSError as error:
-        print(f"pippin: {error.filename or 'a file'}: {error.strerror or error}.", file=sys.stderr)
+        _complain(f"{error.filename or 'a file'}: {error.strerror or error}.")
         return 2
-    except KeyboardInterrupt:
-        print("\npippin: interrupted.", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as error:
+        print(f"\npippin: {visible(str(error)) or 'interrupted.'}", file=sys.stderr)
+        return 128 + getattr(error, "signal", 2)
+
+
+def _complain(text: str) -> None:
+    """One message on standard error; what it quotes cannot steer the terminal, and no token is among it."""
+    print(f"pippin: {visible(without_secrets(text))}", file=sys.stderr)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pippin.cli.output_file import naming, output_file
 from pippin.errors import Mistakes, PippinError, nearest
+from pippin.report.words import visible
 
 if TYPE_CHECKING:
     from pippin.data.tables import Table
@@ -42,6 +43,8 @@ Every row of the input comes back in its place, with the columns label and score
 and predicted_score where the input has such columns). A row whose text is empty or blank comes back too,
 with label and score left empty (null in JSONL): a model would answer, but there is nothing it could have
 read. How many there are is said at the end.
+In CSV, a text or label that a spreadsheet would run as a formula (it begins with = + - @, a tab or a line end,
+and is no number) gets an apostrophe in front. JSONL holds every text and label unchanged.
 """
 
 _FLAGS = {"text", "text2", "file", "text_column", "output", "encoding", "device"}
@@ -71,14 +74,29 @@ def run(arguments: list[str]) -> int:
         from pippin.training.predictions import write_labelled
 
         with naming(request.one("output")):
-            write_labelled(file, Path(request.one("output") or "").suffix.lower(), table.columns, answers)
+            write_labelled(_shown(file), Path(request.one("output") or "").suffix.lower(), table.columns, answers)
     if "output" in request.flags:
-        print(f"{len(answers)} rows written to {request.one('output')}", file=sys.stderr)
+        _say(f"{len(answers)} rows written to {request.one('output')}")
     empty = [place for place, answer in enumerate(answers) if answer is None]
     if empty:
         first = f", the first in {table.where(empty[0])}" if "text" not in request.flags else ""
-        print(f"no label, because the text is empty: {len(empty)} of {len(answers)} rows{first}", file=sys.stderr)
+        _say(f"no label, because the text is empty: {len(empty)} of {len(answers)} rows{first}")
     return 0
+
+
+def _say(text: str) -> None:
+    print(visible(text), file=sys.stderr)
+
+
+class _Screen(io.StringIO):
+    """Standard output where it is a terminal: control characters in the texts are written out."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(visible(text))
+
+
+def _shown(file: TextIO) -> TextIO:
+    return _Screen() if file is sys.stdout and file.isatty() else file
 
 
 def _read(arguments: list[str]) -> _Request:
@@ -147,7 +165,7 @@ def _table(request: _Request) -> Table:
 def _standard_input(encoding: str) -> list[str]:
     """The lines of standard input, blank ones among them."""
     if sys.stdin is not None and sys.stdin.isatty():
-        print("Type one text a line; end with Ctrl-D.", file=sys.stderr)
+        _say("Type one text a line; end with Ctrl-D.")
     # Without a buffer it is no stream of bytes but was replaced by a program, and is text already.
     source = getattr(sys.stdin, "buffer", sys.stdin)
     read = source.read() if source is not None else ""
@@ -166,7 +184,7 @@ def _load(request: _Request) -> Predictor:
     from pippin.predictor import Predictor, is_hub_name, is_in_hub_cache
 
     if is_hub_name(request.run) and not is_in_hub_cache(request.run):
-        print(f"{request.run} is no folder here; asking the Hub", file=sys.stderr)
+        _say(f"{request.run} is no folder here; asking the Hub")
     return Predictor.load(request.run, request.one("device"))
 
 
@@ -211,7 +229,7 @@ def _guess(table: Table) -> tuple[str, ...]:
             f"{table.origin}: which column is the text? It has {listed(table.columns)}, and the model's folder does "
             "not say (no run.json). Add --text_column NAME, or NAME,NAME for pairs of texts."
         )
-    print(f"text from {' and '.join(fitting[0])}; --text_column names another", file=sys.stderr)
+    _say(f"text from {' and '.join(fitting[0])}; --text_column names another")
     return fitting[0]
 
 
@@ -219,13 +237,19 @@ def _answer(table: Table, names: tuple[str, ...], predictor: Predictor) -> list[
     """A prediction for each row; None where a text is missing."""
     from rich.console import Console
 
+    from pippin.report.progress import TrainingProgress
     from pippin.report.terminal import Terminal
 
     columns = [_texts(table, name) for name in names]
     filled = [place for place, row in enumerate(zip(*columns, strict=True)) if all(row)]
-    texts, *pairs = [[column[place] for place in filled] for column in columns]
+    # A text of megabytes would keep the tokenizer busy for minutes, only to be cut. No token is this long.
+    most = 1000 * predictor.max_length
+    texts, *pairs = [[column[place].lstrip()[:most] for place in filled] for column in columns]
     answers: list[Prediction | None] = [None] * len(table)
-    with Terminal(console=Console(stderr=True)).rows_bar(len(filled), "predicting") as advance:
+    terminal = Terminal(console=Console(stderr=True))
+    progress = TrainingProgress(terminal)
+    predictor.inference.notice = lambda name, **figures: progress.on_event(name, figures)
+    with terminal.rows_bar(len(filled), "predicting") as advance:
         for place, prediction in zip(
             filled, predictor.predict(texts, pairs[0] if pairs else None, advance), strict=True
         ):

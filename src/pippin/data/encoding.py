@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,14 @@ class EncodedSplits:
 
     def all(self) -> list[Encoded]:
         return [*([self.train] if self.train else []), *self.validation.values(), *self.test.values()]
+
+    def fingerprint(self) -> str:
+        """Changes with any token or label that training or its evaluations see."""
+        digest = hashlib.sha256()
+        for split in [*([self.train] if self.train else []), *self.validation.values()]:
+            for array in (split.tokens, split.offsets, split.segments, split.labels):
+                digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
 
 def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:

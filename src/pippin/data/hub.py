@@ -8,12 +8,14 @@ from pippin.data.folders import read_split_folder, split_name
 from pippin.data.tables import Table
 from pippin.data.tasks import Task
 from pippin.errors import PippinError
+from pippin.redact import remember_secret, without_secrets
 
 
 def task_from_hub(task: Task, cache_dir: str | None, token: str | None) -> dict[str, Table]:
     """The splits of a known task, from the Hub's cache or the Hub itself."""
     from huggingface_hub import snapshot_download
 
+    remember_secret(token)
     if task.name == "trec":
         repository, revision, folder = "CogComp/trec", "refs/convert/parquet", "default"
     else:
@@ -46,6 +48,7 @@ def dataset_from_hub(name: str, config: str | None, cache_dir: str | None, token
         from datasets import ClassLabel, load_dataset
     except ImportError:
         raise PippinError("--dataset_name needs the package datasets: pip install 'pippin[hub]'") from None
+    remember_secret(token)
     try:
         loaded = load_dataset(name, config, cache_dir=cache_dir, token=token)
     except Exception as error:  # likewise many kinds
@@ -59,4 +62,4 @@ def dataset_from_hub(name: str, config: str | None, cache_dir: str | None, token
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__
+    return without_secrets(str(error).strip().split("\n")[0]) or type(error).__name__

@@ -10,6 +10,10 @@ from pippin.data.tables import Table
 from pippin.data.text_files import refuse_foreign
 from pippin.errors import PippinError
 
+#: Up to so many bytes a file may unfold to, whatever its size; beyond, to so many times its size.
+_ALWAYS_FINE, _MOST_TIMES = 2**28, 200
+_ROWS_AT_A_TIME = 256
+
 
 def read_parquet(path: Path) -> Table:
     """All columns of one file as Python values."""
@@ -18,7 +22,7 @@ def read_parquet(path: Path) -> Table:
 
     refuse_foreign(path, accepted=b"PAR1")
     try:
-        table = parquet.ParquetFile(path).read()
+        table = _unfold(parquet.ParquetFile(path), path)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise PippinError(
@@ -30,6 +34,22 @@ def read_parquet(path: Path) -> Table:
         raise PippinError(f"{path}: the column name {', '.join(twice)} stands twice. Rename one.")
     columns = {name: _values(table.column(name), name, path) for name in names}
     return Table(columns, str(path), _class_names(table.schema.metadata or {}))
+
+
+def _unfold(file: Any, path: Path) -> Any:
+    """All rows, few at a time, so that a small file that unfolds to fill the memory is seen in time."""
+    import pyarrow as pa
+
+    most, held, batches = max(_ALWAYS_FINE, _MOST_TIMES * path.stat().st_size), 0, []
+    for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
+        held += batch.nbytes
+        if held > most:
+            raise PippinError(
+                f"{path} unfolds to more than {_MOST_TIMES} times its size ({path.stat().st_size:,} bytes), as no file "
+                "of texts does. It is not read. If it is meant, save it as .jsonl."
+            )
+        batches.append(batch)
+    return pa.Table.from_batches(batches, file.schema_arrow)
 
 
 def _values(column: Any, name: str, path: Path) -> list[Any]:

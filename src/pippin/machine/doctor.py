@@ -8,7 +8,7 @@ from pippin.machine.backends.cpu import CpuBackend
 from pippin.machine.backends.cuda import CudaBackend
 from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes, release
 from pippin.machine.known_problems import known_problems
-from pippin.machine.mac_checks import mac_gpu_checks, mac_memory, mac_system_checks
+from pippin.machine.mac_checks import is_arm, mac_gpu_checks, mac_memory, mac_system_checks
 from pippin.machine.machine import MISSING, Machine
 from pippin.machine.surroundings import surroundings
 
@@ -58,8 +58,16 @@ def _torch(machine: Machine) -> Check:
     if state.startswith("broken"):
         return Check("torch", BAD, state, "it is installed and cannot be imported", _REINSTALL_TORCH)
     if release(machine.torch) < _OLDEST_TORCH:
-        return Check("torch", BAD, machine.torch, "Pippin needs torch 2.5", 'pip install "torch>=2.5"')
+        return Check("torch", BAD, machine.torch, "Pippin needs torch 2.5", _newer_torch(machine))
     return Check("torch", OK, f"{machine.torch}, built for {', '.join(machine.torch_builds) or 'the CPU'}")
+
+
+def _newer_torch(machine: Machine) -> str:
+    """How to come to a torch that Pippin takes; there is none for an x86_64 Python on a Mac."""
+    install = 'pip install "torch>=2.5"'
+    if machine.system != "Darwin" or machine.architecture == "arm64":
+        return install
+    return f"First put Python right, as said above; then: {install}" if is_arm(machine) else "See the processor above."
 
 
 def _wheel(machine: Machine) -> Iterator[Check]:
@@ -86,8 +94,8 @@ def _family(architecture: str) -> str:
 
 
 def _cards(machine: Machine) -> Iterator[Check]:
-    """Linux and Windows: the CPU always works; a GPU is used when torch finds one."""
-    cards = [device for device in machine.devices if device.kind == CudaBackend.kind]
+    """Linux and Windows: the CPU always works; a GPU is used when torch finds one, be it an emulated one."""
+    cards = [device for device in machine.devices if device.kind != CpuBackend.kind]
     for card in cards:
         if card.trouble:
             todo = "Check the driver with `nvidia-smi`, and that torch's CUDA fits it."

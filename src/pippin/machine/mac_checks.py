@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.backends import FALLBACK_VARIABLE
+from pippin.machine.backends import FALLBACK_VARIABLE, is_fallback_value
 from pippin.machine.backends.mps import NO_LIMIT, MpsBackend, bfloat16_problem
 from pippin.machine.backends.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
 from pippin.machine.check import BAD, NOTE, OK, Check, dotted, gigabytes, release
@@ -15,7 +15,6 @@ _MACOS_FLOORS = (((2, 15), (15, 0)), ((2, 9), (14, 0)), ((2, 6), (13, 0)), ((1, 
 #: The newest torch for a macOS: (oldest macOS, torch release).
 _NEWEST_TORCH = (((15, 0), ""), ((14, 0), "2.14"), ((13, 0), "2.8"), ((12, 3), "2.5"))
 _LAST_INTEL_TORCH = "2.2.2"
-#: Torch's own values of the two, as shares of what macOS recommends.
 
 
 def mac_system_checks(machine: Machine) -> list[Check]:
@@ -26,6 +25,8 @@ def mac_system_checks(machine: Machine) -> list[Check]:
 def mac_gpu_checks(machine: Machine) -> Iterator[Check]:
     """The Apple GPU as the installed torch sees it, in the order in which to put things right."""
     yield _gpu(machine)
+    if not is_arm(machine):
+        return
     yield _bfloat16(machine)
     yield _fallback(machine)
     yield _watermarks(machine)
@@ -42,25 +43,24 @@ def newest_torch(macos: str) -> str | None:
     return next((torch for floor, torch in _NEWEST_TORCH if release(macos) >= floor), None)
 
 
-def _is_arm(machine: Machine) -> bool:
+def is_arm(machine: Machine) -> bool:
+    """Whether it has Apple silicon, also where this Python is translated."""
     return "arm64" in (machine.native_architecture, machine.architecture)
 
 
 def _processor(machine: Machine) -> Check:
     name = machine.chip or machine.native_architecture or machine.architecture
-    if _is_arm(machine):
+    if is_arm(machine):
         return Check("processor", OK, name)
     why = f"the Apple GPU needs Apple silicon, and torch for Intel Macs ended with {_LAST_INTEL_TORCH}"
-    return Check(
-        "processor", BAD, f"{name} (Intel)", why, "Train on another computer, or on this CPU with an older torch."
-    )
+    return Check("processor", BAD, f"{name} (Intel)", why, "Train on another computer: Pippin needs torch 2.5.")
 
 
 def _python_architecture(machine: Machine) -> Check:
     if machine.architecture == "arm64":
         return Check("Python", OK, f"{machine.python}, arm64")
     found = f"{machine.python}, {machine.architecture}"
-    if not _is_arm(machine):
+    if not is_arm(machine):
         return Check("Python", NOTE, found, "right for an Intel Mac")
     why = "this Python is translated by Rosetta, and torch cannot reach the GPU from it"
     if machine.in_conda:
@@ -94,6 +94,10 @@ def _gpu(machine: Machine) -> Check:
         todo = "Update torch; if it stays, report it to PyTorch with this text."
         return Check("Apple GPU", BAD, device.trouble, "a small training step on it failed", todo)
     if MpsBackend.kind not in machine.torch_builds:
+        if not is_arm(machine):
+            return Check(
+                "Apple GPU", BAD, "none", "Intel Macs have none that torch can use", "See the processor above."
+            )
         why = "this torch was built without it (an x86_64 or a conda build)"
         return Check("Apple GPU", BAD, "not built", why, "pip install --force-reinstall torch, in an arm64 Python")
     why = "torch was built for it and does not find it; macOS is too old, or there is no GPU (a virtual machine)"
@@ -116,11 +120,12 @@ def _fallback(machine: Machine) -> Check:
     if value is None:
         return Check("fallback", OK, "operators that the GPU lacks run on the CPU: the pippin command sees to it")
     found, cure = f"{FALLBACK_VARIABLE}={value}", f"export {FALLBACK_VARIABLE}=1"
-    if value == "1":
+    if value and not is_fallback_value(value):
+        return Check("fallback", BAD, found, "torch takes only a number there, and does not start", cure)
+    if value and int(value):
         return Check("fallback", OK, found)
-    if value == "0":
-        return Check("fallback", NOTE, found, "operators that the GPU lacks stop the run", cure)
-    return Check("fallback", BAD, found, "torch takes only a number there", cure)
+    why = "operators that the GPU lacks stop other programs; the pippin command goes by --mps_fallback alone"
+    return Check("fallback", NOTE, found, why, cure)
 
 
 def _watermarks(machine: Machine) -> Check:
@@ -141,7 +146,7 @@ def mac_memory(machine: Machine) -> Iterator[Check]:
     # Read off published out-of-memory messages: two thirds of the memory, three quarters on large machines.
     share = 3 / 4 if machine.memory_bytes > 36 * 2**30 else 2 / 3
     for_gpu = gigabytes(known) if known else f"about {gigabytes(int(machine.memory_bytes * share))}"
-    budget = f"{gigabytes(machine.memory_bytes)}, of which the GPU may use {for_gpu}"
+    budget = gigabytes(machine.memory_bytes) + (f", of which the GPU may use {for_gpu}" if is_arm(machine) else "")
     if machine.memory_bytes < 12 * 2**30:
         todo = "Start with --per_device_train_batch_size 8, and close other programs."
         yield Check("memory", NOTE, budget, "enough for models like MiniLM; BERT-base needs care", todo)

@@ -13,8 +13,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pippin.machine import system
-from pippin.machine.backends import all_backends
+from pippin.machine.backends import FALLBACK_VARIABLE, all_backends, is_fallback_value
 from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
+from pippin.redact import without_secrets
 
 _PACKAGES = (
     "torch",
@@ -29,7 +30,7 @@ _PACKAGES = (
 )
 #: Environment variables that change what a run does.
 _VARIABLES = (
-    "PYTORCH_ENABLE_MPS_FALLBACK",
+    FALLBACK_VARIABLE,
     "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
     "PYTORCH_MPS_LOW_WATERMARK_RATIO",
     "CUDA_VISIBLE_DEVICES",
@@ -46,7 +47,7 @@ def probe() -> Machine:
     """Describe this computer: what a job needs to know. Imports torch where it is installed."""
     return Machine(
         system=platform.system(),
-        release=platform.mac_ver()[0] or platform.release(),
+        release=system.macos_release() or platform.release(),
         architecture=platform.machine(),
         python=platform.python_version(),
         torch=package_version("torch"),
@@ -71,8 +72,10 @@ def ask_hub(address: str) -> str:
 def probe_thoroughly(ask: Callable[[str], str] = ask_hub) -> Machine:
     """The same with all that the doctor asks for: a small operation on each device, packages, power, disk, the Hub."""
     torch_was_loaded = "torch" in sys.modules
-    plain = probe()
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    if not is_fallback_value(variables.get(FALLBACK_VARIABLE) or "0"):
+        del os.environ[FALLBACK_VARIABLE]  # torch would not start, and nothing else could be looked at
+    plain = probe()
     facts = plain.__dict__ | {
         "devices": _tried(plain.devices),
         "native_architecture": system.native_architecture(),
@@ -181,4 +184,4 @@ def _hub(ask: Callable[[str], str] | None) -> Hub:
 def _first_line(error: Exception) -> str:
     """An error in one line."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {without_secrets(lines[0])}" if lines else type(error).__name__

@@ -19,6 +19,15 @@ def total_memory() -> int | None:
         return None
 
 
+def macos_release() -> str:
+    """The version of macOS."""
+    said = platform.mac_ver()[0]
+    if said != "10.16":
+        return said
+    # What macOS 11 and newer tell a Python that was built for older ones, as those under Rosetta often are.
+    return _ask("env", "SYSTEM_VERSION_COMPAT=0", "sw_vers", "-productVersion") or said
+
+
 def native_architecture() -> str:
     """The processor's own architecture, also where this Python runs translated."""
     if _MAC and _ask("sysctl", "-n", "hw.optional.arm64") == "1":

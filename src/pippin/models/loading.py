@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
+from pippin.models import safety
 from pippin.recipe import Recipe
+from pippin.redact import remember_secret, without_secrets
 
 if TYPE_CHECKING:
     import torch
@@ -20,12 +22,13 @@ _TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model", "*.bpe", "merges.txt
 
 
 def set_log_level(level: str) -> None:
-    """How much transformers says; `passive` leaves it as it is."""
+    """How much transformers says; `passive` leaves it as it is. Its own progress bars are never shown beside ours."""
+    import logging
+
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
     if level != "passive":
-        import logging
-
-        from transformers.utils import logging as transformers_logging
-
         transformers_logging.set_verbosity(getattr(logging, level.upper()))
 
 
@@ -49,7 +52,13 @@ def load_config(recipe: Recipe, labels: Labels | None = None) -> Any:
     from transformers import AutoConfig
 
     model = resolve_model(recipe.model_name_or_path)
-    _check_local_folder(model)
+    if Path(model).is_file():  # transformers would read it, pickle or not
+        raise PippinError(f"{model} is a file; name the folder of a model.")
+    if Path(model).is_dir():
+        safety.check_folder(Path(model), own_links=BUILTIN_PACKAGE in Path(model).parts)
+    _check_settings(model, recipe, safety.CONFIG, safety.ADAPTER)
+    if recipe.config_name:
+        _check_settings(recipe.config_name, recipe, safety.CONFIG)
     extra: dict[str, Any] = {}
     if labels is not None:
         extra["num_labels"] = labels.outputs
@@ -70,6 +79,7 @@ def load_tokenizer(recipe: Recipe) -> Any:
         raise PippinError(
             f"{name} holds no tokenizer (no tokenizer.json or vocabulary). Name one with --tokenizer_name."
         )
+    _check_settings(name, recipe, safety.TOKENIZER_CONFIG, safety.CONFIG)
     tokenizer = _load(AutoTokenizer, name, recipe, use_fast=recipe.use_fast_tokenizer)
     if tokenizer.pad_token_id is None:
         raise PippinError(
@@ -87,6 +97,10 @@ def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> tor
     from transformers import AutoModelForSequenceClassification
     from transformers.utils import logging
 
+    name = resolve_model(recipe.model_name_or_path)
+    index = _find(name, safety.WEIGHTS_INDEX, recipe)
+    if index is not None:
+        safety.shard_names(name, index)
     logging.disable_progress_bar()
     level = logging.get_verbosity()
     # "Some weights were not initialised" is what fine-tuning means; real trouble is raised.
@@ -94,7 +108,7 @@ def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> tor
     try:
         model = _load(
             AutoModelForSequenceClassification,
-            resolve_model(recipe.model_name_or_path),
+            name,
             recipe,
             config=config,
             use_safetensors=True,
@@ -157,6 +171,45 @@ def longest_input(tokenizer: Any, config: Any) -> int | None:
     return min(limits) if limits else None
 
 
+def _check_settings(name: str, recipe: Recipe, *files: str) -> None:
+    """Look at a model's settings, from its folder or the Hub, before transformers acts on them."""
+    for file in files:
+        found = _find(name, file, recipe)
+        if found is not None and file == safety.ADAPTER:
+            raise PippinError(f"{name} is an adapter ({file}), and Pippin loads whole models. Merge it first.")
+        if found is not None:
+            safety.check_settings(name, found)
+
+
+def _find(name: str, file: str, recipe: Recipe) -> Path | None:
+    """A file of a model, got from the Hub where the model is no folder; None where the model has none."""
+    path = Path(name)
+    if path.is_dir():
+        return path / file if (path / file).is_file() else None
+    if path.is_file():  # as a configuration transformers takes a file too
+        return path if file == safety.CONFIG else None
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils import EntryNotFoundError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        found = hf_hub_download(
+            name, file, revision=recipe.model_revision, cache_dir=recipe.cache_dir, token=recipe.token
+        )
+    except HFValidationError:
+        return None  # no name for a model: transformers says so
+    except Exception as error:
+        # What cannot be had offline transformers cannot have either. Online, a file that may be there must be seen.
+        unseen = isinstance(error, LocalEntryNotFoundError) and not _is_offline()
+        if isinstance(error, EntryNotFoundError) and not unseen:
+            return None
+        raise PippinError(f"{name} cannot be loaded: {_explain(name, error, recipe)}") from None
+    return Path(found)
+
+
+def _is_offline() -> bool:
+    return os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
+
+
 def _load(auto: Any, name: str, recipe: Recipe, **extra: Any) -> Any:
     try:
         return auto.from_pretrained(
@@ -168,11 +221,12 @@ def _load(auto: Any, name: str, recipe: Recipe, **extra: Any) -> Any:
             **extra,
         )
     except Exception as error:  # damaged files raise of every kind, and each means "cannot be loaded"
-        raise PippinError(f"{name} cannot be loaded: {_explain(name, error)}") from None
+        raise PippinError(f"{name} cannot be loaded: {_explain(name, error, recipe)}") from None
 
 
-def _explain(name: str, error: Exception) -> str:
-    text = " ".join(str(error).split())
+def _explain(name: str, error: Exception, recipe: Recipe) -> str:
+    remember_secret(recipe.token)
+    text = without_secrets(" ".join(str(error).split()))  # an answer of the Hub's may quote what was sent
     if "trust_remote_code" in text:
         return "it needs code of its own, which Pippin never runs. Choose a model that transformers knows."
     if "safetensors" in text.lower() and not Path(name).is_dir():
@@ -180,10 +234,9 @@ def _explain(name: str, error: Exception) -> str:
     if "size mismatch" in text:
         return "its head has another number of classes. Add --ignore_mismatched_sizes to give it a new head."
     if isinstance(error, OSError) and not Path(name).exists():
-        offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
         why = (
             "the Hub is switched off (HF_HUB_OFFLINE)"
-            if offline
+            if _is_offline()
             else "no such folder here, and the Hub did not give it"
         )
         if name == BUILTIN_HUB_NAME:
@@ -192,19 +245,3 @@ def _explain(name: str, error: Exception) -> str:
             )
         return f"{why}. Check the name and the network, or give a local folder."
     return text[:300]
-
-
-def _check_local_folder(name: str) -> None:
-    folder = Path(name)
-    if not folder.is_dir():
-        return
-    if not (folder / "config.json").is_file():
-        raise PippinError(f"{name} holds no config.json, so it is not a model's folder.")
-    has_safetensors = any(folder.glob("*.safetensors"))
-    if not has_safetensors and (any(folder.glob("*.bin")) or any(folder.glob("*.pt"))):
-        raise PippinError(
-            f"{name} holds its weights only as pickle (*.bin), which Pippin does not load: it can run code. "
-            "Save it as safetensors with transformers' save_pretrained first."
-        )
-    if not has_safetensors:
-        raise PippinError(f"{name} holds no weights (*.safetensors).")

@@ -34,6 +34,7 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "eval_delay": (lambda v: v >= 0, "at least 0"),
     "logging_steps": (lambda v: v > 0, "above 0"),
     "save_steps": (lambda v: v > 0, "above 0"),
+    "save_minutes": (lambda v: v >= 0, "at least 0"),
     "save_total_limit": (lambda v: v >= 1, "at least 1"),
     "early_stopping_patience": (lambda v: v >= 0, "at least 0"),
     "torch_empty_cache_steps": (lambda v: v >= 1, "at least 1"),

@@ -27,7 +27,9 @@ NOT_NEEDED = {
     "overwrite_cache": "Pippin keeps no cache of the data",
     "group_by_length": "like lengths are grouped by default",
     "save_safetensors": "models are always saved as safetensors",
-    "save_only_model": "copies under checkpoints/ hold the model alone",
+    "save_only_model": "checkpoints hold what it takes to go on; the model in them loads as it is",
+    "enable_jit_checkpoint": "a run that is interrupted always saves first",
+    "restore_callback_states_from_checkpoint": "a resumed run takes up all of its state",
     "dataloader_num_workers": _IN_MEMORY,
     "dataloader_pin_memory": _IN_MEMORY,
     "dataloader_persistent_workers": _IN_MEMORY,
@@ -36,6 +38,7 @@ NOT_NEEDED = {
     "dataloader_in_order": _IN_MEMORY,
     "dispatch_batches": _IN_MEMORY,
     "split_batches": _IN_MEMORY,
+    "auto_find_batch_size": "a batch that does not fit is put through in parts by itself",
     "use_legacy_prediction_loop": "there is one way to predict",
     "preprocessing_num_workers": "the tokenizer uses every core by itself",
     "remove_unused_columns": "only the text and label columns are ever read",
@@ -69,10 +72,7 @@ NOT_NEEDED = {
 
 #: Refused, unless it is given its "off" value or its default. Name -> (reason, what to type instead or "").
 REFUSED = {
-    "resume_from_checkpoint": ("resuming is not offered yet", "Leave it out to train from the start."),
-    "ignore_data_skip": ("resuming is not offered yet", ""),
-    "restore_callback_states_from_checkpoint": ("resuming is not offered yet", ""),
-    "enable_jit_checkpoint": ("saving on a signal is not offered yet", ""),
+    "ignore_data_skip": ("a resumed run always goes on at its place in the data", ""),
     "report_to": (_NO_TRACKER, "Use --report_to none."),
     "trackio_space_id": (_NO_TRACKER, ""),
     "trackio_bucket_id": (_NO_TRACKER, ""),
@@ -84,10 +84,6 @@ REFUSED = {
     "push_to_hub_model_id": (_NO_HUB_PUSH, ""),
     "push_to_hub_organization": (_NO_HUB_PUSH, ""),
     "push_to_hub_token": (_NO_HUB_PUSH, ""),
-    "auto_find_batch_size": (
-        "a batch that does not fit is not retried yet",
-        "Use a smaller --per_device_train_batch_size with --gradient_accumulation_steps: the gradient is the same.",
-    ),
     "torch_compile": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
     "torch_compile_backend": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
     "torch_compile_mode": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),

@@ -32,6 +32,11 @@ class Recipe(DataFields, ModelFields, TrainingFields, RunFields):
         return self.do_predict or not self.is_classic
 
     @property
+    def wants_resume(self) -> bool:
+        named = self.resume_from_checkpoint
+        return self.resume or (named is not None and named.lower() != "false")
+
+    @property
     def order_seed(self) -> int:
         """Seed of the split and of the order of rows."""
         return self.seed if self.data_seed is None else self.data_seed

@@ -75,11 +75,21 @@ class RunFields:
     """How much transformers and Pippin say; warning and above hide the plan and the progress."""
 
     save_strategy: Literal["no", "steps", "epoch", "best"] | None = None
-    """When to keep a copy of the model under checkpoints/. Default: none; the best one
-    stays there only until training ends."""
+    """When to save a checkpoint, from which the run can go on. Default: every few minutes (save_minutes), when
+    interrupted, and at the end of training; removed when the run is finished. Those that are asked for stay."""
 
     save_steps: float | None = None
-    """Steps between copies; below 1, a share of all steps. Naming it means save_strategy steps. Default there: 500."""
+    """Steps between checkpoints; below 1, a share of all steps. Naming it means save_strategy steps. There: 500."""
+
+    save_minutes: float = 5.0
+    """Minutes between checkpoints where no save_strategy is named: no more than this is ever lost. 0 for none."""
 
     save_total_limit: int | None = None
-    """Most copies to keep; the best one always stays. Default: 2."""
+    """Checkpoints to keep, the newest ones; the best one stays besides. Default: 1."""
+
+    resume: bool = False
+    """Go on where an unfinished run in output_dir stopped, to the same result as if it never had; from the start
+    where nothing was saved yet."""
+
+    resume_from_checkpoint: str | None = None
+    """As resume: True for the newest good checkpoint, or the folder of one."""

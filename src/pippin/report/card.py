@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
+
 from pippin.report.report import Report
+from pippin.report.words import visible
 from pippin.training.run import Run
+
+#: Words that mean nothing to Markdown, also not as an address.
+_HARMLESS = re.compile(r"[^\W_]+([ /(),-]+[^\W_]+)*\)?")
+_MARKDOWN = re.compile(r"[\\`*<>\[\]|&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 
 def model_card(run: Run, report: Report) -> str:
     """What the model is, how well it does, how it was made and how to use it."""
-    kind = "numbers" if run.data.regression else f"{len(run.data.classes)} classes: {', '.join(run.data.classes[:50])}"
+    classes = ", ".join(map(as_words, run.data.classes[:50]))
+    kind = "numbers" if run.data.regression else f"{len(run.data.classes)} classes: {classes}"
     scores = "\n".join(
-        f"| {name} | {value:.4f} |"
+        f"| {_prose(name)} | {value:.4f} |"
         for name, value in report.results.items()
         if name.startswith(("eval_", "test_")) and not name.endswith(("runtime", "per_second", "samples"))
     )
-    plan = "\n".join(f"| {name} | {choice.value} | {choice.reason} |" for name, choice in run.plan.choices().items())
-    sizes = ", ".join(f"{count} {name}" for name, count in run.data.rows.items())
+    plan = "\n".join(
+        f"| {name} | {_prose(str(choice.value))} | {_prose(choice.reason)} |"
+        for name, choice in run.plan.choices().items()
+    )
+    folder = _one_line(report.path.name)
+    sizes = ", ".join(f"{count} {_prose(name)}" for name, count in run.data.rows.items())
     return f"""---
 library_name: transformers
 pipeline_tag: text-classification
@@ -23,9 +37,9 @@ tags:
 - pippin
 ---
 
-# {run.recipe.run_name or report.path.name}
+# {as_words(run.recipe.run_name or report.path.name)}
 
-{run.model}, fine-tuned on {run.data.name} ({sizes} rows) for {kind}.
+{as_words(run.model)}, fine-tuned on {as_words(run.data.name)} ({sizes} rows) for {kind}.
 
 | score | value |
 |---|---|
@@ -36,11 +50,11 @@ tags:
 ```python
 from transformers import pipeline
 
-classify = pipeline("text-classification", model="{report.path.name}")
+classify = pipeline("text-classification", model={json.dumps(folder, ensure_ascii=False)})
 classify("…")
 ```
 
-or `pippin predict {report.path.name} --text "…"`.
+or {_code(f'pippin predict {shlex.quote(folder)} --text "…"')}.
 
 ## How it was made
 
@@ -51,3 +65,30 @@ Pippin {run.pippin}, torch {run.machine.torch}, transformers {run.machine.transf
 |---|---|---|
 {plan}
 """
+
+
+def as_words(text: str) -> str:
+    """A name from the data or the user, inert in Markdown: as it is where it is plain, else as code.
+
+    >>> as_words("all-MiniLM-L6-v2 (built in)"), as_words("[free](http://x.test)")
+    ('all-MiniLM-L6-v2 (built in)', '`[free](http://x.test)`')
+    """
+    shown = _one_line(text)
+    return shown if _HARMLESS.fullmatch(shown) else _code(shown)
+
+
+def _code(text: str) -> str:
+    """A span of code, in more backticks than the text has in a row."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if text.startswith("`") or text.endswith("`") or not text else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def _prose(text: str) -> str:
+    """A sentence of Pippin's own that may quote a name: what Markdown would act on is escaped."""
+    return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(visible(text).split())

@@ -34,6 +34,13 @@ _WARNINGS: dict[str, Sentence] = {
         f"running at {figures['share']:.0%} of the speed at the start: the computer is probably too hot or low on "
         "power, or other programs are busy. Plug it in, let air reach it, close what is not needed."
     ),
+    "smaller_batches": lambda figures: (
+        f"memory ran out at step {figures['step']}: from here on at most {figures['rows']} rows go through the model "
+        "at once. The step was done again, and the gradient stays the same."
+    ),
+    "smaller_evaluation_batches": lambda figures: (
+        "memory ran out in an evaluation: its batches are smaller from here on, with the same results."
+    ),
     "fallback": lambda figures: (
         f"the device has no kernel for {figures['operator']}: it runs on the CPU, with copies both ways."
     ),

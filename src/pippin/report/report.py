@@ -21,6 +21,8 @@ class Report:
     stopped_early: bool = False
     peak_memory: int = 0
     """Most bytes held on the device while training."""
+    saving_seconds: float = 0.0
+    """Time that training waited for checkpoints."""
     fallbacks: dict[str, Fallback] = field(default_factory=dict)
     """Operators that ran on the CPU since the device has no kernel for them, the costliest first."""
     per_class: dict[str, dict[str, float]] = field(default_factory=dict)

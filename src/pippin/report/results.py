@@ -53,6 +53,7 @@ def make_report(
         best_step=outcome.best_step if outcome else None,
         stopped_early=bool(outcome and outcome.stopped_early),
         peak_memory=outcome.peak_memory if outcome else 0,
+        saving_seconds=round(outcome.saving_seconds, 3) if outcome else 0.0,
         fallbacks=fallbacks,
         per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
         confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],

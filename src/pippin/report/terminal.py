@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
+from pippin.redact import remember_secret, without_secrets
 from pippin.report.report import Report
-from pippin.report.words import clock_time, memory
+from pippin.report.words import clock_time, memory, visible
 from pippin.verify.verdict import Verdict
 
 #: Plan entries by the words that a person would use.
@@ -47,6 +49,8 @@ _WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
 _MOST_CLASSES, _MOST_IN_MATRIX = 20, 8
 #: What the figures by class and the words "taken for" take up.
 _FIGURES_WIDTH = 46
+#: Share of the time from which on saving is worth a word.
+_WORTH_SAYING = 0.02
 #: Where the output is a file or a pipe, tables may be as wide as this.
 _PIPE_WIDTH = 160
 
@@ -68,6 +72,7 @@ class Terminal:
 
     @classmethod
     def for_recipe(cls, recipe: Recipe) -> Terminal:
+        remember_secret(recipe.token)
         return cls(quiet=recipe.log_level in ("warning", "error", "critical"), live=not recipe.disable_tqdm)
 
     def say(self, text: str) -> None:
@@ -85,21 +90,21 @@ class Terminal:
 
     def line(self, markup: str) -> None:
         """One line; only a terminal breaks it to its width."""
-        self.console.print(markup, soft_wrap=not self.console.is_terminal)
+        self.console.print(visible(markup), soft_wrap=not self.console.is_terminal, emoji=False)
 
     def show_plan(self, plan: Plan, headline: str, trains: bool = True) -> None:
         """The plan, one choice a line with its reason; without training, only what concerns the rest."""
         if self.quiet:
             return
-        self.console.print(f"[bold]{escape(headline)}[/bold]")
+        self.console.print(f"[bold]{escape(headline)}[/bold]", emoji=False)
         table = Table.grid(padding=(0, 2))
         for name, choice in plan.choices().items():
             if _goes_without_saying(name, plan) or not (trains or name in _WITHOUT_TRAINING):
                 continue
             table.add_row(
                 f"  {_PLAN_WORDS[name]}",
-                f"[cyan]{_plan_value(name, choice.value)}[/cyan]",
-                escape(choice.reason),
+                Text(visible(_plan_value(name, choice.value)), style="cyan"),
+                Text(visible(choice.reason)),
             )
         self.console.print(table)
 
@@ -154,36 +159,37 @@ class Terminal:
             self._show_classes(report)
         if "train_runtime" in report.results:
             early = ", stopped early" if report.stopped_early else ""
+            share = report.saving_seconds / max(report.results["train_runtime"], 1e-9)
+            saving = f"; saving took {share:.0%} of it" if share >= _WORTH_SAYING else ""
             self.console.print(
-                f"trained {report.results['epoch']:g} epochs in {clock_time(report.results['train_runtime'])}{early}, "
-                f"{memory(report.peak_memory)} at most; kept the model of step {report.best_step}"
+                f"trained {report.results['epoch']:g} epochs in {clock_time(report.results['train_runtime'])}{early}"
+                f"{saving}, {memory(report.peak_memory)} at most; kept the model of step {report.best_step}"
             )
         if report.fallbacks:
             used = [f"{name} {use.calls} times, {use.share:.1%} of the time" for name, use in report.fallbacks.items()]
             self.line(escape(f"on the CPU, since the device has no kernel: {'; '.join(used)}"))
         if report.best_step is None:
-            self.console.print(f"results in [bold]{escape(report.folder)}[/bold]")
+            self.console.print(f"results in [bold]{escape(report.folder)}[/bold]", emoji=False)
             return
-        self.console.print(f"saved in [bold]{escape(report.folder)}[/bold]")
+        self.console.print(f"saved in [bold]{escape(report.folder)}[/bold]", emoji=False)
         second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
-        self.console.print(escape(f'try: pippin predict {report.folder} --text "…"{second}'))
+        self.console.print(escape(f'try: pippin predict {report.folder} --text "…"{second}'), emoji=False)
 
     def _show_classes(self, report: Report) -> None:
         """Figures by class, and how often each class was taken for each other, where there is room for it."""
         headings = ["class", "precision", "recall", "f1", "rows"]
-        names = list(report.per_class)
+        names = [visible(name) for name in report.per_class]
         matrix_width = sum(max(len(name), 3) + 2 for name in names)
         room = self.console.width - _FIGURES_WIDTH - max(map(len, names))
         with_matrix = len(names) <= _MOST_IN_MATRIX and matrix_width <= room
         title = f"by class, on the {report.judged_on} rows"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
         for heading in [*headings, *(["taken for", *names] if with_matrix else [])]:
-            table.add_column(escape(heading), justify="left" if heading == "class" else "right")
-        for name, taken in zip(names, report.confusion, strict=True):
-            figures = report.per_class[name]
+            table.add_column(Text(heading), justify="left" if heading == "class" else "right")
+        for name, figures, taken in zip(names, report.per_class.values(), report.confusion, strict=True):
             shown = [f"{figures[key]:.3f}" for key in ("precision", "recall", "f1")]
             matrix = ["", *(str(count or "·") for count in taken)] if with_matrix else []
-            table.add_row(escape(name), *shown, str(int(figures["rows"])), *matrix)
+            table.add_row(Text(name), *shown, str(int(figures["rows"])), *matrix)
         self.console.print(table)
 
     @contextmanager
@@ -192,10 +198,16 @@ class Terminal:
         if not self.live:
             yield lambda count: None
             return
-        bar = Progress(TextColumn(what), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=self.console)
-        task = bar.add_task(what, total=total)
+        title, figures = TextColumn("{task.description}", markup=False), TextColumn("{task.completed}/{task.total}")
+        bar = Progress(title, BarColumn(), figures, console=self.console)
+        task = bar.add_task(visible(what), total=total)
         with bar:
             yield lambda count: bar.advance(task, count)
+
+
+def escape(text: str) -> str:
+    """Words from anywhere as words: no markup, no control characters, no secrets."""
+    return escape_markup(visible(without_secrets(text)))
 
 
 def _goes_without_saying(name: str, plan: Plan) -> bool:

@@ -1,6 +1,23 @@
-"""Figures as people read them."""
+"""Figures and foreign words as people read them."""
 
 from __future__ import annotations
+
+import re
+
+#: What a terminal acts on instead of showing it: control characters but for line ends and tabs, marks and overrides
+#: of the writing direction, line ends of other kinds, and halves of characters.
+_ACTIVE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """A text that cannot steer a terminal: whatever would is written out.
+
+    >>> print(visible("red \\x1b[31m"))
+    red \\x1b[31m
+    """
+    return _ACTIVE.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def memory(count: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,9 +16,16 @@ Listener = Callable[[str, dict[str, Any]], None]
 class Events:
     """Writes each event as a line of JSON and hands it to the listeners."""
 
-    def __init__(self, path: Path, *listeners: Listener):
+    def __init__(self, path: Path, *listeners: Listener, position: int | None = None):
         self.file = path.open("a", encoding="utf-8")
         self.listeners = listeners
+        if position is not None:  # what came after the checkpoint happens once more
+            self.file.truncate(position)
+
+    @property
+    def position(self) -> int:
+        """Bytes written so far."""
+        return os.fstat(self.file.fileno()).st_size
 
     def emit(self, name: str, **figures: Any) -> None:
         """Something happened: `log`, `evaluation`, `saved`, `finished` …"""

@@ -1,7 +1,11 @@
-"""Running a model over encoded rows without training it: batches in order of length, results in order of input."""
+"""Running a model over encoded rows without training it: batches in order of length, results in order of input.
+
+Where a batch does not fit into memory, the rows that are left go in batches of half its size.
+"""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +26,7 @@ from pippin.training.metrics import decide, score
 MOST_ROWS = 256
 
 
-@dataclass(frozen=True)
+@dataclass
 class Inference:
     """A model on a device, ready to give logits."""
 
@@ -33,28 +37,54 @@ class Inference:
     """Where there are any, batches have few shapes: these lengths, and a few numbers of rows for each."""
     most_rows: int | None = None
     """Most rows of a batch; None: MOST_ROWS."""
+    notice: Callable[..., None] | None = None
+    """Hears once that memory ran out (`smaller_evaluation_batches`)."""
+    fitting_tokens: int | None = None
+    """Most padded tokens of a batch, by what did not fit so far; None: all did."""
 
     def logits(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> tuple[np.ndarray, int]:
         """The logits of every row in input order, and the number of batches that it took."""
         was_training = self.model.training
         self.model.eval()
-        results: np.ndarray | None = None
-        batches = 0
+        answers: list[tuple[np.ndarray, np.ndarray]] = []
+        left = np.arange(len(encoded))
         with torch.inference_mode(), self.backend.autocast(self.precision):
-            for rows, size in self._order(encoded.lengths):
-                # Rows come again to fill the batch's shape; their second answers are dropped.
-                batch = collate(encoded, np.resize(rows, size), self.pad_lengths)
+            while len(left):
+                for rows, logits in self._while_it_fits(encoded, left):
+                    answers.append((rows, logits))
+                    if on_rows:
+                        on_rows(len(rows))
+                left = np.setdiff1d(left, np.concatenate([rows for rows, _ in answers] or [left[:0]]))
+        self.model.train(was_training)
+        results = np.empty((len(encoded), answers[0][1].shape[1]), dtype=np.float32)
+        for rows, logits in answers:
+            results[rows] = logits
+        return results, len(answers)
+
+    def _while_it_fits(self, encoded: Encoded, left: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Batch by batch the rows and their logits; ends early at a batch that must be smaller."""
+        for places, size in self._order(encoded.lengths[left]):
+            rows = left[places]
+            # Rows come again to fill the batch's shape; their second answers are dropped.
+            batch = collate(encoded, np.resize(rows, size), self.pad_lengths)
+            try:
                 with repeatable(self._repeat, batch):
                     logits = self._run(batch)[: len(rows)]
-                if results is None:
-                    results = np.empty((len(encoded), logits.shape[1]), dtype=np.float32)
-                results[rows] = logits
-                batches += 1
-                if on_rows:
-                    on_rows(len(rows))
-        self.model.train(was_training)
-        assert results is not None
-        return results, batches
+            except (RuntimeError, MemoryError) as error:
+                if not self.backend.is_out_of_memory(error) or size == 1:
+                    raise
+                logits = None
+            if logits is None:  # only now is what the error held free
+                self._shrink(batch.tokens // 2)
+                return
+            yield rows, logits
+
+    def _shrink(self, tokens: int) -> None:
+        if self.fitting_tokens is None and self.notice:
+            self.notice("smaller_evaluation_batches")
+        self.fitting_tokens = tokens
+        gc.collect()
+        self.backend.empty_cache()
 
     def _run(self, batch: Batch) -> np.ndarray:
         inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
@@ -68,10 +98,10 @@ class Inference:
 
     def _order(self, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """The rows of each batch, and the number of rows that the device is shown."""
-        most_rows, budget = self.most_rows or MOST_ROWS, self.backend.evaluation_tokens
+        most_rows, tokens = self.most_rows or MOST_ROWS, self.fitting_tokens or self.backend.evaluation_tokens
         if self.pad_lengths:
-            return fixed_order(lengths, self.pad_lengths, most_rows, budget)
-        return ((rows, len(rows)) for rows in evaluation_order(lengths, most_rows, budget))
+            return fixed_order(lengths, self.pad_lengths, most_rows, tokens)
+        return ((rows, len(rows)) for rows in evaluation_order(lengths, most_rows, tokens))
 
 
 @dataclass(frozen=True)

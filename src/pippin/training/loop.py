@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pippin.data.batches import Batch, collate, training_order
+from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
-from pippin.errors import PippinError
 from pippin.failures.work import repeatable
 from pippin.machine.backends.base import Backend
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.training.best import BestSoFar
-from pippin.training.copies import Copies
 from pippin.training.events import Events
+from pippin.training.finite import NotFinite
+from pippin.training.fitting import FittingStep
 from pippin.training.inference import Evaluation
+from pippin.training.interrupts import Interrupted, Interrupts
 from pippin.training.meter import Meter
+from pippin.training.resume import Resume, load_weights
+from pippin.training.saving import Saver
+from pippin.training.snapshot import optimiser_state, plain, random_state, restore_optimiser, restore_random_state
 from pippin.training.step import EagerStep
 
 
@@ -39,6 +42,20 @@ class Outcome:
     best_step: int
     """Step of the model that was kept."""
     stopped_early: bool
+    saving_seconds: float
+    """Time that training waited for checkpoints."""
+    micro_batch: int
+    """Rows that went through the model at once, in the end."""
+
+
+@dataclass
+class Progress:
+    """Where training stands, beside the model and the optimiser."""
+
+    step: int = 0
+    epoch: float = 0.0
+    best: BestSoFar | None = None
+    stopped_early: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,67 +66,96 @@ class Training:
     plan: Plan
     backend: Backend
     step: EagerStep
+    fitting: FittingStep
     encoded: Encoded
     evaluate: Callable[[], Evaluation]
     events: Events
-    copies: Copies
+    saver: Saver
+    interrupts: Interrupts
+    not_finite: NotFinite
+    resume: Resume | None = None
 
 
 def train(job: Training) -> Outcome:
     """Train the model in place and leave the best (or last) weights in it."""
     recipe, plan = job.recipe, job.plan
-    meter = Meter(job.backend, plan.steps.value, job.events.emit)
-    best = _best_so_far(job)
-    stopped_early = False
+    meter = Meter(job.backend, plan.steps.value, job.events.emit, job.not_finite)
+    now = _start(job, meter)
     job.step.model.train()
-    if recipe.eval_on_start:
-        _evaluate(job, 0, 0.0, meter, None)
-    step, epoch = 0, 0.0
-    for epoch, rows in _steps(job):
-        step += 1
-        batches = _micro_batches(job, rows)
-        with repeatable(job.step.repeat, batches):
-            loss, norm = job.step(batches)
-            meter.add(loss, norm, len(rows), sum(batch.tokens for batch in batches))
-            if _is_due(plan.logging_steps.value, step, plan.steps.value) or (step == 1 and recipe.logging_first_step):
-                _log(job, step, epoch, meter)
-        if _is_due(plan.eval_steps.value, step, plan.steps.value) and _past_delay(recipe, step, epoch):
-            is_best = _evaluate(job, step, epoch, meter, best)
-            if is_best and (_keeps_best(job) or recipe.save_strategy == "best"):
-                _save(job, step, meter, best)
-        if _is_due(plan.save_steps.value, step, plan.steps.value):
-            _save(job, step, meter, best)
-        if recipe.torch_empty_cache_steps and step % recipe.torch_empty_cache_steps == 0:
+    if recipe.eval_on_start and now.step == 0:
+        _evaluate(job, now, meter, follow=False)
+    for epoch, rows in _steps(job, now.step):
+        if now.stopped_early:
+            break
+        now.step, now.epoch = now.step + 1, epoch
+        with repeatable(job.fitting.repeat, rows):
+            loss, norm, tokens = job.fitting(rows, now.step)
+            meter.add(loss, norm, rows, tokens)
+            if _is_due(plan.logging_steps.value, now, plan) or (now.step == 1 and recipe.logging_first_step):
+                _log(job, now, meter)
+        is_best = False
+        if _is_due(plan.eval_steps.value, now, plan) and _past_delay(recipe, now):
+            is_best = _evaluate(job, now, meter)
+        if _should_save(job, now, is_best):
+            _save(job, now, meter)
+        job.saver.look()
+        if recipe.torch_empty_cache_steps and now.step % recipe.torch_empty_cache_steps == 0:
             job.backend.empty_cache()
         relief = job.backend.relieve()
         if relief is not None:
-            job.events.emit("relieved", step=step, before=relief.before, after=relief.after)
-        if best is not None and best.should_stop:
-            stopped_early = step < plan.steps.value
-            break
+            job.events.emit("relieved", step=now.step, before=relief.before, after=relief.after)
+        if job.interrupts.received is not None:
+            _stop(job, now, meter)
     job.backend.synchronize()
-    mean_loss = meter.finish()
-    if not math.isfinite(mean_loss):
-        raise _not_finite(step)
-    kept = _restore_best(job, best, step)
+    if recipe.save_strategy != "no":
+        _save(job, now, meter)  # what comes after training may fail too
+    job.saver.wait()
+    meter.check_finite(job.step.model)
     return Outcome(
-        step, epoch, mean_loss, meter.seconds, meter.rows, meter.tokens, meter.peak_memory, kept, stopped_early
+        steps=now.step,
+        epochs=now.epoch,
+        loss=meter.finish(),
+        seconds=meter.seconds,
+        rows_seen=meter.rows,
+        tokens_seen=meter.tokens,
+        peak_memory=meter.peak_memory,
+        best_step=_restore_best(job, now),
+        stopped_early=now.stopped_early,
+        saving_seconds=job.saver.seconds,
+        micro_batch=job.fitting.micro_batch,
     )
 
 
-def _steps(job: Training) -> Iterator[tuple[float, np.ndarray]]:
-    """The rows of each optimiser step, and the epoch reached when it is done."""
+def _start(job: Training, meter: Meter) -> Progress:
+    """The beginning, or the place of the checkpoint with everything as it was there."""
+    if job.resume is None or job.resume.path is None:
+        return Progress(best=_best_so_far(job))
+    state = job.resume.state
+    restore_optimiser(job.step, state, job.resume.new_rates)
+    meter.restore(state["meter"])
+    job.fitting.micro_batch = min(job.fitting.micro_batch, state["micro_batch"])
+    best = _best_so_far(job)
+    if best is not None and state["best"] is not None:
+        best = replace(best, **{name: state["best"][name] for name in ("value", "step", "without_gain")})
+    restore_random_state(job.backend, state["random"])  # last, for the rest may draw
+    return Progress(state["step"], state["epoch"], best, state["stopped_early"])
+
+
+def _steps(job: Training, done: int) -> Iterator[tuple[float, np.ndarray]]:
+    """The rows of each optimiser step after those that are done, and the epoch reached with it."""
     plan, recipe, lengths = job.plan, job.recipe, job.encoded.lengths
-    done, epoch = 0, 0
-    while done < plan.steps.value:
+    epoch = 0
+    passed = 0
+    while passed < plan.steps.value:
         order = training_order(lengths, plan.batch_size.value, plan.batching.value, recipe.order_seed, epoch)
         if recipe.dataloader_drop_last:
             order = _without_short_end(order, plan.micro_batch.value)
         for place, rows in enumerate(order, 1):
-            if done == plan.steps.value:
+            if passed == plan.steps.value:
                 return
-            done += 1
-            yield epoch + place / len(order), rows
+            passed += 1
+            if passed > done:
+                yield epoch + place / len(order), rows
         epoch += 1
 
 
@@ -119,41 +165,67 @@ def _without_short_end(order: list[np.ndarray], size: int) -> list[np.ndarray]:
     return [*order[:-1], *([whole] if len(whole) else [])] or order
 
 
-def _micro_batches(job: Training, rows: np.ndarray) -> list[Batch]:
-    size = job.plan.micro_batch.value
-    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-    return [collate(job.encoded, part, job.plan.pad_lengths.value) for part in parts]
-
-
-def _log(job: Training, step: int, epoch: float, meter: Meter) -> None:
+def _log(job: Training, now: Progress, meter: Meter) -> None:
     figures = meter.read()
-    if not math.isfinite(figures["loss"]):
-        raise _not_finite(step)
-    job.events.emit("log", step=step, epoch=round(epoch, 4), learning_rate=job.step.learning_rate, **figures)
+    rate = job.step.learning_rate
+    job.events.emit("log", step=now.step, epoch=round(now.epoch, 4), learning_rate=rate, **figures)
 
 
-def _evaluate(job: Training, step: int, epoch: float, meter: Meter, best: BestSoFar | None) -> bool:
+def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -> bool:
     """Evaluate, say so, and tell whether this is the model to keep."""
+    meter.check_finite(job.step.model)
     with meter.paused():
         evaluation = job.evaluate()
-    improved = best is not None and best.update(evaluation.metrics[best.metric], step)
+    best = now.best if follow else None
+    improved = best is not None and best.update(evaluation.metrics[best.metric], now.step)
     if job.step.metric_decides_rate:
         job.step.schedule.step(evaluation.metrics[job.plan.best_metric.value or "loss"])
-    job.events.emit("evaluation", step=step, epoch=round(epoch, 4), best=improved, **evaluation.results("eval"))
+    figures = evaluation.results("eval")
+    job.events.emit("evaluation", step=now.step, epoch=round(now.epoch, 4), best=improved, **figures)
+    if best is not None and best.should_stop:
+        now.stopped_early = now.step < job.plan.steps.value
     return improved
 
 
-def _save(job: Training, step: int, meter: Meter, best: BestSoFar | None) -> None:
+def _should_save(job: Training, now: Progress, is_best: bool) -> bool:
+    if is_best and (_keeps_best(job) or job.recipe.save_strategy == "best"):
+        return True
+    return _is_due(job.plan.save_steps.value, now, job.plan) or job.saver.is_due()
+
+
+def _save(job: Training, now: Progress, meter: Meter) -> None:
+    """A checkpoint of all that the next step depends on."""
+    meter.check_finite(job.step.model)
     with meter.paused():
-        path = job.copies.save(job.step.model, step, best.step if best else step)
-    job.events.emit("saved", step=step, path=path.name)
+        state = {
+            "step": now.step,
+            "epoch": now.epoch,
+            "stopped_early": now.stopped_early,
+            "best": plain(now.best) if now.best else None,
+            "meter": meter.state(),
+            "micro_batch": job.fitting.micro_batch,
+            "random": random_state(job.backend),
+            "events": job.events.position,
+            **optimiser_state(job.step),
+        }
+        job.saver.save(now.step, state, now.best.step if now.best and _keeps_best(job) else None)
 
 
-def _restore_best(job: Training, best: BestSoFar | None, last_step: int) -> int:
+def _stop(job: Training, now: Progress, meter: Meter) -> None:
+    """Save, and end the run as the signal asked."""
+    _save(job, now, meter)
+    job.saver.wait()
+    assert job.interrupts.received is not None
+    message = f"stopped after step {now.step} of {job.plan.steps.value}, which is saved"
+    raise Interrupted(message, job.interrupts.received)
+
+
+def _restore_best(job: Training, now: Progress) -> int:
     """Leave the best weights in the model; returns their step."""
-    if best is None or not _keeps_best(job) or best.step in (0, last_step):
-        return last_step
-    job.copies.load(job.step.model, best.step)
+    best = now.best
+    if best is None or not _keeps_best(job) or best.step in (0, now.step):
+        return now.step
+    load_weights(job.step.model, job.saver.store.path(best.step))
     return best.step
 
 
@@ -170,17 +242,10 @@ def _best_so_far(job: Training) -> BestSoFar | None:
     )
 
 
-def _is_due(interval: int, step: int, last: int) -> bool:
-    return interval > 0 and (step % interval == 0 or step == last)
+def _is_due(interval: int, now: Progress, plan: Plan) -> bool:
+    return interval > 0 and (now.step % interval == 0 or now.step == plan.steps.value)
 
 
-def _past_delay(recipe: Recipe, step: int, epoch: float) -> bool:
+def _past_delay(recipe: Recipe, now: Progress) -> bool:
     by_steps = recipe.eval_strategy == "steps" or (recipe.eval_strategy is None and recipe.eval_steps is not None)
-    return (step if by_steps else epoch) >= recipe.eval_delay
-
-
-def _not_finite(step: int) -> PippinError:
-    return PippinError(
-        f"the loss is no longer a number by step {step}, so training stopped. "
-        "Lower --learning_rate (a tenth is a good start), or leave --fp16 out."
-    )
+    return (now.step if by_steps else now.epoch) >= recipe.eval_delay

@@ -1,48 +1,67 @@
-"""Loss and speed over the steps since the last look, without making the device wait at every step."""
+"""Loss and speed over the steps since the last look."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 from pippin.machine.backends.base import Backend
+from pippin.training.finite import NotFinite, all_finite
 from pippin.training.pace import Pace
 from pippin.training.sleep import Clock, Gap, SleepWatch
+from pippin.training.trace import Trace
+
+State = dict[str, float]
+#: What a resumed run goes on counting from.
+_COUNTS = ("rows", "tokens", "window_rows", "window_tokens", "window_opened", "paused_seconds", "lost_seconds")
+_TRACED = ("steps", "total", "window", "window_steps")
 
 
 class Meter:
-    """Sums losses on the device; reads them only when somebody looks.
+    """Counts steps; what the device computed is read only when somebody looks.
 
-    Tells ``notice`` when the run has become slow (`slow`) and when the computer slept (`slept`).
+    Tells ``notice`` when the run has become slow (`slow`) and when the computer slept (`slept`). A look at a loss that
+    is not finite raises what ``not_finite`` makes of it.
     """
 
-    def __init__(self, backend: Backend, total_steps: int, notice: Callable[..., None], clock: Clock | None = None):
-        self.backend, self.total_steps, self.notice = backend, total_steps, notice
+    def __init__(
+        self,
+        backend: Backend,
+        total_steps: int,
+        notice: Callable[..., None],
+        not_finite: NotFinite,
+        clock: Clock | None = None,
+    ):
+        self.backend, self.total_steps, self.notice, self.not_finite = backend, total_steps, notice, not_finite
         self.clock = clock or Clock()
-        self.loss = torch.zeros((), device=backend.device)
-        self.norm = torch.zeros((), device=backend.device)
+        self.trace = Trace(backend, not_finite)
         self.started = self.clock.running()
+        self.earlier_seconds = 0.0
+        """Spent training before this process took the run up."""
         self.paused_seconds = self.lost_seconds = 0.0
         self.pace, self.watch = Pace(), SleepWatch(self.clock)
-        self.steps = self.rows = self.tokens = 0
-        self.window_steps = self.window_rows = self.window_tokens = 0
+        self.rows = self.tokens = 0
+        self.window_rows = self.window_tokens = 0
         self.window_opened = 0.0
-        self.sum_of_losses = 0.0
+        self.last_rows = np.array([], dtype=np.int64)
 
-    def add(self, loss: torch.Tensor, norm: torch.Tensor, rows: int, tokens: int) -> None:
-        """One optimiser step."""
-        self.loss += loss
-        self.norm = norm
-        self.steps += 1
-        self.rows += rows
+    @property
+    def steps(self) -> int:
+        return self.trace.steps
+
+    def add(self, loss: torch.Tensor, norm: torch.Tensor, rows: np.ndarray, tokens: int) -> None:
+        """One optimiser step on the rows at these places of the training split."""
+        self.trace.add(loss, norm, rows)
+        self.last_rows = rows
+        self.rows += len(rows)
         self.tokens += tokens
-        self.window_steps += 1
-        self.window_rows += rows
+        self.window_rows += len(rows)
         self.window_tokens += tokens
         self._tell_of_sleep(self.watch.after_step())
-        slow = self.pace.add(tokens, self.busy_seconds)
+        slow = self.pace.add(tokens, self.busy_seconds - self.earlier_seconds)
         if slow is not None:
             self.notice("slow", step=self.steps, share=round(slow, 3))
 
@@ -67,19 +86,19 @@ class Meter:
 
     def read(self) -> dict[str, float]:
         """Figures since the last look: mean loss, gradient norm, speed, memory and the time left."""
-        loss = self._take_loss()
+        loss = self.trace.take_mean()
         now = self.busy_seconds
         busy = max(now - self.window_opened, 1e-9)
         figures = {
             "loss": loss,
-            "grad_norm": float(self.norm),
+            "grad_norm": self.trace.norm,
             "samples_per_second": round(self.window_rows / busy, 2),
             "tokens_per_second": round(self.window_tokens / busy, 1),
             "memory": self.backend.memory_now() or 0,
             "seconds_left": round(self._seconds_left(), 1),
         }
         self.window_opened = now
-        self.window_steps = self.window_rows = self.window_tokens = 0
+        self.window_rows = self.window_tokens = 0
         return figures
 
     @property
@@ -88,8 +107,29 @@ class Meter:
 
     def finish(self) -> float:
         """The mean loss over all steps."""
-        self._take_loss()
-        return self.sum_of_losses / max(self.steps, 1)
+        self.trace.look()
+        return self.trace.total / max(self.steps, 1)
+
+    def check_finite(self, model: torch.nn.Module) -> None:
+        """Raise where a loss, a gradient or a weight is no number: such a model is not worth keeping."""
+        self.trace.look()
+        if not all_finite(model):
+            raise self.not_finite("weights", self.steps, self.last_rows)
+
+    def state(self) -> State:
+        """All that a resumed run goes on from, as plain numbers."""
+        self.trace.look()
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        return {**counts, **{name: getattr(self.trace, name) for name in _TRACED}, "seconds": self.seconds}
+
+    def restore(self, state: State) -> None:
+        """Go on from an earlier ``state``."""
+        for name in _COUNTS:
+            setattr(self, name, state[name])
+        for name in _TRACED:
+            setattr(self.trace, name, state[name])
+        self.started = self.clock.running() - state["seconds"]
+        self.earlier_seconds = self.busy_seconds
 
     def _seconds_left(self) -> float:
         """At the present speed, with the pauses that so many steps have had so far."""
@@ -100,9 +140,3 @@ class Meter:
         if gap is not None:
             self.lost_seconds += gap.counted
             self.notice("slept", step=self.steps, seconds=round(gap.seconds, 1), sure=gap.sure)
-
-    def _take_loss(self) -> float:
-        total = float(self.loss)
-        self.loss.zero_()
-        self.sum_of_losses += total
-        return total / max(self.window_steps, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
@@ -14,7 +15,12 @@ import numpy as np
 
 from pippin.data.dataset import Dataset
 from pippin.data.labels import Labels
+from pippin.training.names import plain_name
 from pippin.training.run import RunFolder
+
+#: A spreadsheet takes a cell that begins so for a formula, and runs it. Apostrophes in front count as a guard.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_PLAIN_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -33,17 +39,16 @@ def write_predictions(folder: RunFolder, split: str, data: Dataset, logits: np.n
     """Write predictions.csv (predictions-SPLIT.csv for a second split) and predict_results_TASK.txt."""
     answers, scores = label_and_score(logits, data.labels)
     examples = data.test[split]
-    suffix = "" if split == "test" else "-" + split.removeprefix("test_")
+    suffix = "" if split == "test" else "-" + plain_name(split.removeprefix("test_"))
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     has_labels = examples.labels is not None
-    writer.writerow(["row", *data.columns.text, *(["true_label"] if has_labels else []), "label", "score"])
+    write_row(text, ["row", *data.columns.text, *(["true_label"] if has_labels else []), "label", "score"])
     for place, row in enumerate(examples.rows):
         pair = [examples.pairs[place]] if examples.pairs is not None else []
         truth = [_truth(examples.labels[place], data.labels)] if examples.labels is not None else []
-        writer.writerow([row, examples.texts[place], *pair, *truth, answers[place], _number(scores[place])])
+        write_row(text, [row, examples.texts[place], *pair, *truth, answers[place], _number(scores[place])])
     folder.write(f"predictions{suffix}.csv", text.getvalue())
-    task = data.task.name or data.name
+    task = plain_name(data.task.name or data.name)
     lines = "".join(f"{place}\t{answer}\n" for place, answer in enumerate(answers))
     folder.write(
         f"predict_results_{task}{'-mm' if split.endswith('mismatched') else ''}.txt",
@@ -72,10 +77,33 @@ def write_labelled(
             line = dict(zip(columns, cells, strict=True)) | dict(zip((label, score), _plain(answer), strict=True))
             file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
         return
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*columns, label, score])
+    write_row(file, [*columns, label, score])
     for cells, answer in rows:
-        writer.writerow([*cells, answer.label if answer else "", _number(answer.score if answer else None)])
+        write_row(file, [*cells, answer.label if answer else "", _number(answer.score if answer else None)])
+
+
+def write_row(file: TextIO, cells: Sequence[Any]) -> None:
+    """One line of CSV that no spreadsheet runs: cells that it would take for a formula get an apostrophe in front."""
+    # Python before 3.13 leaves a lone carriage return unquoted, and what follows it would begin a row.
+    returns = any(isinstance(cell, str) and "\r" in cell for cell in cells)
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
+    writer.writerow([inert(cell) for cell in cells])
+
+
+def inert(cell: Any) -> Any:
+    """A cell that a spreadsheet shows and does not run. Numbers stay numbers.
+
+    One apostrophe is added, also where some are there already, so that different texts stay different: taking one
+    off again gives the text.
+
+    >>> [inert(cell) for cell in ("=1+1", "-1.5", -1.5, "- no", "'=1+1", "it's")]
+    ["'=1+1", '-1.5', -1.5, "'- no", "''=1+1", "it's"]
+    """
+    if isinstance(cell, (list, tuple, dict, bytes)):
+        cell = str(cell)
+    if not isinstance(cell, str) or _PLAIN_NUMBER.fullmatch(cell) or not _FORMULA.match(cell):
+        return cell
+    return "'" + cell
 
 
 def _plain(answer: Prediction | None) -> tuple[str | float | None, float | None]:

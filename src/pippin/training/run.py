@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from pippin._version import __version__
+from pippin.checkpoints.durable import write_text
+from pippin.checkpoints.lock import NAME as LOCK
+from pippin.checkpoints.store import Store
 from pippin.errors import PippinError
 from pippin.machine.machine import Machine
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
+from pippin.training.names import checked_path, plain_name
 
 #: Number of the folder's format; raised when an older version could not read it.
 FORMAT = 1
-_COPY_NAME = re.compile(r"step-\d+|\.step-\d+\.partial")
 _RECORD, _EVENTS, _CHECKPOINTS, _STAGING = "run.json", "events.jsonl", "checkpoints", ".pippin-staging"
 
 
@@ -57,6 +60,14 @@ class Run:
     files: tuple[str, ...] = ()
     """Names that Pippin wrote into the folder."""
     results: dict[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    """Of the training and validation rows."""
+    resumed: tuple[str, ...] = ()
+    """When and from which step the run went on."""
+
+    @property
+    def trains(self) -> bool:
+        return self.recipe.wants_training
 
 
 def now() -> str:
@@ -67,8 +78,8 @@ def now() -> str:
 class RunFolder:
     """The folder on disk. Files appear in it whole or not at all."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, before: Run | None = None):
+        self.path, self.before = path, before
         self.run: Run | None = None
 
     @property
@@ -83,6 +94,13 @@ class RunFolder:
         """Make the folder and write the record."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.run = replace(run, files=(_RECORD, _EVENTS))
+        self._write_record()
+
+    def go_on(self, run: Run, step: int) -> None:
+        """Take up the record of an unfinished run."""
+        assert self.before is not None
+        resumed = (*self.before.resumed, f"{now()} from step {step}")
+        self.run = replace(run, started=self.before.started, files=self.before.files, resumed=resumed)
         self._write_record()
 
     def update(self, **changes: Any) -> None:
@@ -117,9 +135,7 @@ class RunFolder:
 
     def _write_record(self) -> None:
         assert self.run is not None
-        partial = self.path / (_RECORD + ".partial")
-        partial.write_text(json.dumps(to_json(self.run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(partial, self.path / _RECORD)
+        write_text(self.path / _RECORD, json.dumps(to_json(self.run), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_run(folder: Path) -> Run | None:
@@ -135,25 +151,33 @@ def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
     """The run's folder, free to be written: new, empty, or Pippin's own with --overwrite_output_dir."""
     if recipe.output_dir is None:
         _check_writable(Path("runs"))
-        base = Path("runs") / "".join(c if c.isalnum() or c in "._-" else "-" for c in data_name)
-        return RunFolder(next(path for path in _numbered(base) if not path.exists()))
-    path = Path(recipe.output_dir)
+        base = Path("runs") / plain_name(data_name)
+        free = next(path for path in _numbered(base) if not path.exists())
+        return (_last_unfinished(base) if recipe.wants_resume else None) or RunFolder(free)
+    path = checked_path(recipe.output_dir)
     if path.exists() and not path.is_dir():
         raise PippinError(f"--output_dir {path} is a file; name a folder.")
     _check_writable(path)
-    if not path.exists() or not any(path.iterdir()):
+    if not path.exists() or {item.name for item in path.iterdir()} <= {LOCK}:
         return RunFolder(path)
     run = read_run(path)
     if run is None:
         raise PippinError(
             f"--output_dir {path} is not empty and was not written by Pippin, so it is left alone. Name another folder."
         )
-    if not recipe.overwrite_output_dir:
+    if recipe.overwrite_output_dir and not recipe.wants_resume:
+        return RunFolder(path)
+    if recipe.wants_resume:
+        return RunFolder(path, before=run)
+    if run.status == "finished" or not run.trains:
         raise PippinError(
             f"--output_dir {path} holds a run of {run.started}. "
             "Add --overwrite_output_dir to replace it, or name another folder."
         )
-    return RunFolder(path)
+    raise PippinError(
+        f"--output_dir {path} holds an unfinished run of {run.started}. Add --resume to go on with it, or "
+        "--overwrite_output_dir to start anew."
+    )
 
 
 def clear(folder: RunFolder) -> None:
@@ -164,12 +188,7 @@ def clear(folder: RunFolder) -> None:
     for name in run.files:
         if Path(name).name == name and (folder.path / name).is_file():
             (folder.path / name).unlink()
-    if folder.checkpoints.is_dir() and not folder.checkpoints.is_symlink():
-        for copy in folder.checkpoints.iterdir():
-            if _COPY_NAME.fullmatch(copy.name) and copy.is_dir() and not copy.is_symlink():
-                shutil.rmtree(copy)
-        if not any(folder.checkpoints.iterdir()):
-            folder.checkpoints.rmdir()
+    Store(folder.checkpoints).drop_all()
     shutil.rmtree(folder.path / _STAGING, ignore_errors=True)
 
 
@@ -185,6 +204,13 @@ def _usual_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def _last_unfinished(base: Path) -> RunFolder | None:
+    """The newest run of this name, where it can go on."""
+    taken = list(takewhile(Path.exists, _numbered(base)))
+    run = read_run(taken[-1]) if taken else None
+    return RunFolder(taken[-1], before=run) if run is not None and run.status != "finished" else None
 
 
 def _numbered(base: Path) -> Iterator[Path]:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from pippin.checkpoints.durable import free_bytes
+from pippin.checkpoints.store import Store
 from pippin.data.dataset import Dataset
 from pippin.data.encoding import Encoded, EncodedSplits
+from pippin.errors import PippinError
 from pippin.machine.awake import kept_awake
 from pippin.machine.backends import get_backend
+from pippin.machine.check import gigabytes
 from pippin.models.attention import work_of
 from pippin.models.loading import load_model
 from pippin.models.training_mode import prepare_for_training
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
-from pippin.training.copies import Copies
 from pippin.training.events import Events
+from pippin.training.finite import NotFinite
+from pippin.training.fitting import FittingStep
 from pippin.training.inference import Evaluation, Inference, evaluate
+from pippin.training.interrupts import Interrupts
 from pippin.training.loop import Outcome, Training, train
 from pippin.training.losses import Loss
 from pippin.training.optimiser import make_optimiser, make_schedule
 from pippin.training.predictions import write_predictions
+from pippin.training.resume import Resume, load_weights
 from pippin.training.run import RunFolder
+from pippin.training.saving import Saver, checkpoint_bytes
 from pippin.training.seeding import seed_everything
 from pippin.training.step import EagerStep
 
@@ -52,29 +61,69 @@ class Session:
         )
         self.step = self._make_step() if rows.train else None
 
-    def train(self, folder: RunFolder, events: Events) -> Outcome:
+    def train(self, folder: RunFolder, events: Events, resume: Resume | None = None) -> Outcome:
         """Train on the training rows; the model keeps the best (or last) weights."""
         assert self.rows.train is not None
+        assert self.data.train is not None
         assert self.step is not None
-        copies = Copies(folder.checkpoints, self.tokenizer, self.recipe.save_total_limit)
         seed_everything(self.recipe.seed, self.backend)  # dropout draws from here on, whatever loading drew
+        if resume is not None and resume.path is not None:
+            load_weights(self.model, resume.path)
         events.emit("started", steps=self.plan.steps.value)
-        job = Training(
-            self.recipe,
-            self.plan,
-            self.backend,
-            self.step,
-            self.rows.train,
-            self._evaluate_first,
-            events,
-            copies,
+        saver = Saver(
+            self.store(folder),
+            self.model,
+            self.tokenizer,
+            self._save_minutes,
+            lambda step, path: events.emit("saved", step=step, path=path.name),
         )
-        with kept_awake(self.recipe.keep_awake, lambda: events.emit("kept_awake")), self.backend.watching_memory():
-            outcome = train(job)
+        with (
+            kept_awake(self.recipe.keep_awake, lambda: events.emit("kept_awake")),
+            self.backend.watching_memory(),
+            Interrupts(lambda name: events.emit("stopping", signal=name)) as interrupts,
+            closing(saver),
+        ):
+            outcome = train(
+                Training(
+                    recipe=self.recipe,
+                    plan=self.plan,
+                    backend=self.backend,
+                    step=self.step,
+                    fitting=self._fitting(self.step, self.rows.train, events),
+                    encoded=self.rows.train,
+                    evaluate=self._evaluate_first,
+                    events=events,
+                    saver=saver,
+                    interrupts=interrupts,
+                    not_finite=NotFinite(self.data.train, self.data.labels.regression, self.plan.precision.value),
+                    resume=resume,
+                )
+            )
         events.emit("trained", step=outcome.steps, kept=outcome.best_step)
-        if self.plan.save_steps.value == 0 and self.recipe.save_strategy != "best":
-            copies.drop_all()  # the best one is now the run's model
         return outcome
+
+    def store(self, folder: RunFolder) -> Store:
+        """Where this session's checkpoints are."""
+        return Store(folder.checkpoints, self.recipe.save_total_limit or 1)
+
+    def check_room(self, folder: RunFolder) -> None:
+        """Refuse to start what the disk cannot hold: the checkpoints that are kept, and one that is being written."""
+        needed = (self.store(folder).keep + 2) * checkpoint_bytes(self.model)
+        free = free_bytes(folder.path)
+        if self.rows.train and free < needed:
+            raise PippinError(
+                f"{folder.path}: this run needs {gigabytes(needed)} for its checkpoints, and the disk has "
+                f"{gigabytes(free)} free. Free some room, or name an --output_dir on another disk."
+            )
+
+    def finish(self, folder: RunFolder) -> None:
+        """Remove the checkpoints that only served to go on; those that were asked for stay."""
+        if self.plan.save_steps.value == 0 and self.recipe.save_strategy != "best":
+            self.store(folder).drop_all()
+
+    @property
+    def _save_minutes(self) -> float:
+        return self.recipe.save_minutes if self.recipe.save_strategy is None else 0.0
 
     def evaluate_all(self) -> dict[str, Evaluation]:
         """Scores on every validation split."""
@@ -107,6 +156,9 @@ class Session:
         schedule = make_schedule(optimiser, self.recipe, self.plan)
         precision, max_grad_norm = self.plan.precision.value, self.recipe.max_grad_norm
         return EagerStep(self.model, optimiser, schedule, self.loss, self.backend, precision, max_grad_norm)
+
+    def _fitting(self, step: EagerStep, rows: Encoded, events: Events) -> FittingStep:
+        return FittingStep(step, rows, self.plan.pad_lengths.value, self.plan.micro_batch.value, events.emit)
 
     def _evaluate_first(self) -> Evaluation:
         return self._evaluate(next(iter(self.rows.validation.values())))

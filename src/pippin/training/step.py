@@ -32,6 +32,12 @@ class EagerStep:
 
     def __call__(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
         """Train on the micro-batches as one batch; returns its mean loss and the gradient's norm before clipping."""
+        loss, norm = self.gradients(micro_batches)
+        self.update()
+        return loss, norm
+
+    def gradients(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The first half of a step: forward, backward, clip. ``undo`` takes it back, whole or cut short."""
         rows = sum(len(batch.rows) for batch in micro_batches)
         total = torch.zeros((), device=self.backend.device)
         for batch in micro_batches:
@@ -39,17 +45,25 @@ class EagerStep:
             loss = self._forward(batch) / rows
             (self.scaler.scale(loss) if self.scaler else loss).backward()
             total += loss.detach()
-        norm = self._clip()
-        if self._update() and not self.metric_decides_rate:
+        return total, self._clip()
+
+    def update(self) -> None:
+        """The second half: change the weights and the learning rate. What fails here cannot be taken back."""
+        if self._change_weights() and not self.metric_decides_rate:
             self.schedule.step()
         self.optimiser.zero_grad(set_to_none=True)
-        return total, norm
+
+    def undo(self) -> None:
+        """Forget the gradients, so that the step can be done again."""
+        self.optimiser.zero_grad(set_to_none=True)
+        if self.scaler:  # it may hold that these gradients were unscaled
+            fresh = torch.amp.GradScaler(self.backend.kind)
+            fresh.load_state_dict(self.scaler.state_dict())
+            self.scaler = fresh
 
     def repeat(self, micro_batches: list[Batch]) -> None:
         """A step that failed, once more, for the search for the cause. It may change the weights: the run is over."""
-        self.optimiser.zero_grad(set_to_none=True)
-        if self.scaler:  # the old one may be in the middle of its step
-            self.scaler = torch.amp.GradScaler(self.backend.kind)
+        self.undo()
         self(micro_batches)
 
     @property
@@ -64,8 +78,8 @@ class EagerStep:
             logits = self.model(**inputs).logits
         return self.loss(logits, labels)
 
-    def _update(self) -> bool:
-        """Change the weights; False where the scaler found an overflow and left them as they were."""
+    def _change_weights(self) -> bool:
+        """False where the scaler found an overflow and left them as they were."""
         if self.scaler is None:
             self.optimiser.step()
             return True

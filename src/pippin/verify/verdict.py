@@ -11,7 +11,7 @@ class Finding:
 
     name: str
     error: float
-    """Relative to the size of what was compared; infinite where a number is not finite."""
+    """Relative to the size of what was compared; infinite (in JSON: null) where a number is not finite."""
     allowed: float
     worst: str = ""
     """The parameter with the largest error, where there are several."""

@@ -41,15 +41,27 @@ def check_device_name(device: str) -> None:
         )
 
 
+def is_fallback_value(text: str) -> bool:
+    """Whether torch can read this value of the fallback variable; with another one it does not start."""
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
 def prepare_environment(mps_fallback: bool = True) -> str | None:
     """Set what torch reads once, when it is imported. Returns what to tell the user where it is too late for that."""
     # Forked children of a tokenizer's threads only produce warnings: Pippin forks none.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    wanted = "1" if mps_fallback else "0"
-    too_late = "torch" in sys.modules and os.environ.get(FALLBACK_VARIABLE) != wanted
-    if not mps_fallback:
-        os.environ[FALLBACK_VARIABLE] = wanted
-    os.environ.setdefault(FALLBACK_VARIABLE, wanted)
+    found, wanted = os.environ.get(FALLBACK_VARIABLE) or "0", "1" if mps_fallback else "0"
+    if not is_fallback_value(found):
+        raise PippinError(
+            f"{FALLBACK_VARIABLE}={found}: torch takes only a number there. Type: unset {FALLBACK_VARIABLE}, and "
+            "choose with --mps_fallback."
+        )
+    os.environ[FALLBACK_VARIABLE] = wanted
+    too_late = "torch" in sys.modules and bool(int(found)) != mps_fallback
     if not too_late or sys.platform != "darwin":
         return None
     return (

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 #: Gives the two contexts of a checkpointed part: of its first run, and of the one that backward needs.
 CheckpointContexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
-#: CUDA's and MPS's own words, and those of torch's allocator on the CPU.
-_OUT_OF_MEMORY = ("out of memory", "not enough memory: you tried to allocate", "can't allocate memory: you tried")
+#: CUDA's and MPS's own words, MPS's for one tensor that is too large, and those of torch's allocator on the CPU.
+_OUT_OF_MEMORY = (
+    "out of memory",
+    "Invalid buffer size",
+    "not enough memory: you tried to allocate",
+    "can't allocate memory: you tried",
+)
 
 
 class Backend:
@@ -82,7 +87,7 @@ class Backend:
         return None
 
     def counting_fallbacks(self, on_first: Callable[[str], None]) -> AbstractContextManager[Fallbacks]:
-        """Count what runs on the CPU since the device has no kernel for it; `on_first` hears each operator once."""
+        """Run on the CPU what the device has no kernel for, and count it; `on_first` hears each operator once."""
         return nullcontext(Fallbacks())
 
     def seed(self, seed: int) -> None:
@@ -151,9 +156,9 @@ class Backend:
         """What an error of the device means and what to type next; None for errors that are not the device's."""
         if self.is_out_of_memory(error):
             return (
-                f"the device {self.kind} ran out of memory. Halve --per_device_train_batch_size and double "
-                "--gradient_accumulation_steps: the gradient stays the same. --max_seq_length and "
-                "--gradient_checkpointing help too."
+                f"the device {self.kind} ran out of memory, and smaller batches do not help: not even one row fits, or "
+                "the optimiser does not. Close other programs that use it, lower --max_seq_length, add "
+                "--gradient_checkpointing, take --optim adafactor or sgd, or choose a smaller model."
             )
         return None
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pippin.errors import PippinError
-from pippin.machine.backends import FALLBACK_VARIABLE
 from pippin.machine.backends.base import Backend, CheckpointContexts
 from pippin.machine.backends.mps_hazards import (
     LSTM_DROPOUT,
@@ -21,7 +20,7 @@ from pippin.machine.backends.mps_hazards import (
     most_rows,
 )
 from pippin.machine.backends.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
-from pippin.machine.backends.mps_operators import first_native, operators_of
+from pippin.machine.backends.mps_operators import Coverage, first_native, operators_of
 from pippin.machine.check import release
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.machine import Device
@@ -106,9 +105,10 @@ class MpsBackend(Backend):
         operator = found[1]
         first = _first_release(operator)
         newer = f"torch {first} brings it: pip install 'torch>={first}'. Or" if first else "No release has it yet:"
+        alone = "" if _has_no_cpu_kernel(operator) else "it on the CPU with --mps_fallback on, or "
         return (
             f"the operator {operator} does not exist on the Apple GPU in torch {facts().torch}. {newer} "
-            "run it on the CPU with --mps_fallback on, or everything with --use_cpu."
+            f"run {alone}everything {'' if alone else 'on the CPU '}with --use_cpu."
         )
 
     def synchronize(self) -> None:
@@ -139,9 +139,6 @@ class MpsBackend(Backend):
     def counting_fallbacks(self, on_first: Callable[[str], None]) -> Iterator[Fallbacks]:
         from pippin.machine.backends.mps_fallback import counted
 
-        if os.environ.get(FALLBACK_VARIABLE) == "0":  # asked for by --mps_fallback off
-            yield Fallbacks()
-            return
         with counted(operators_of(facts().torch), on_first) as found:
             yield found
 
@@ -241,13 +238,21 @@ def bfloat16_problem(macos: str, torch: str) -> str | None:
 
 
 def _budget() -> int | None:
-    """What Metal recommends to use; None where torch does not start with the variables that it finds."""
+    """What Metal recommends to use; None where torch does not tell, or does not start with the variables it finds."""
     import torch
 
     try:
         return torch.mps.recommended_max_memory()
-    except RuntimeError:
+    except (AttributeError, RuntimeError):  # torch before 2.5, which the doctor describes all the same
         return None
+
+
+def _has_no_cpu_kernel(operator: str) -> bool:
+    """Whether no fallback can run an operator either."""
+    try:
+        return operators_of(facts().torch).coverage(operator) is Coverage.NEVER
+    except LookupError:
+        return False
 
 
 def _first_release(operator: str) -> str | None:

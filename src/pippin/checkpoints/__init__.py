@@ -1,0 +1,1 @@
+"""Checkpoints as transactions: whole, verified, or not there. Safetensors and JSON only."""

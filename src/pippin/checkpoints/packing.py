@@ -1,0 +1,85 @@
+"""Nested plain data with tensors in it, as JSON and safetensors; and back, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pippin.errors import PippinError
+
+_TENSOR, _KEYS = "$tensor", "$keys"
+DATA, TENSORS = "state.json", "optimizer.safetensors"
+
+
+def write(folder: Path, state: dict[str, Any]) -> None:
+    """Write state.json and optimizer.safetensors."""
+    from safetensors.torch import save_file
+
+    tensors: dict[str, torch.Tensor] = {}
+    data = _pack(state, "", tensors)
+    save_file(tensors or {"nothing": torch.zeros(0)}, folder / TENSORS)
+    (folder / DATA).write_text(json.dumps(data), encoding="utf-8")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What ``write`` wrote. Tensors are on the CPU."""
+    from safetensors.torch import load_file
+
+    try:
+        tensors = load_file(folder / TENSORS)
+        return _unpack(json.loads((folder / DATA).read_text(encoding="utf-8")), tensors)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PippinError(f"{folder} cannot be read: {error}.") from None
+
+
+def copied(value: Any) -> Any:
+    """The same with every tensor copied to the CPU, so that training can go on while it is written.
+
+    Tensors that share memory go on sharing it: tied weights are stored once.
+    """
+    known: dict[tuple[int, torch.Size, tuple[int, ...]], torch.Tensor] = {}
+
+    def copy(item: Any) -> Any:
+        if isinstance(item, torch.Tensor):
+            key = (item.data_ptr(), item.shape, item.stride())
+            if key not in known or item.numel() == 0:
+                known[key] = item.detach().to("cpu", copy=True).contiguous()
+            return known[key]
+        if isinstance(item, dict):
+            return type(item)((name, copy(part)) for name, part in item.items())
+        if isinstance(item, (list, tuple)):
+            return [copy(part) for part in item]
+        return item
+
+    return copy(value)
+
+
+def _pack(value: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
+    if isinstance(value, torch.Tensor):
+        tensors[path] = value.detach().cpu().contiguous().clone()
+        return {_TENSOR: path}
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value):
+            return {key: _pack(part, f"{path}/{key}", tensors) for key, part in value.items()}
+        pairs = [[key, _pack(part, f"{path}/{key}", tensors)] for key, part in value.items()]
+        return {_KEYS: pairs}  # JSON would turn numbers into words
+    if isinstance(value, (list, tuple)):
+        return [_pack(part, f"{path}/{place}", tensors) for place, part in enumerate(value)]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{path}: a checkpoint cannot hold {type(value).__name__}")
+
+
+def _unpack(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
+    if isinstance(value, list):
+        return [_unpack(part, tensors) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {_TENSOR}:
+        return tensors[value[_TENSOR]]
+    if value.keys() == {_KEYS}:
+        return {key: _unpack(part, tensors) for key, part in value[_KEYS]}
+    return {key: _unpack(part, tensors) for key, part in value.items()}

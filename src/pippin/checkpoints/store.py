@@ -1,0 +1,123 @@
+"""The checkpoints of one run on disk: written whole, found again when they verify, removed when newer ones stand."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pippin.checkpoints.durable import disk_words, free_bytes, sync, trouble
+from pippin.checkpoints.manifest import NAME, problem_of, read, seal
+from pippin.errors import PippinError
+
+_WHOLE, _PARTIAL = re.compile(r"step-(\d+)"), re.compile(r"\.step-\d+\.partial")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The newest checkpoint that verifies, and those that were passed over for it."""
+
+    path: Path | None
+    step: int
+    passed_over: tuple[tuple[str, str], ...]
+    """Name and reason."""
+
+
+class Store:
+    """A folder of checkpoints. Only what its own manifests name is ever deleted, and links are never followed."""
+
+    def __init__(self, folder: Path, keep: int = 1):
+        self.folder, self.keep = folder, keep
+
+    def save(self, step: int, write: Callable[[Path], None], needed: int, best_step: int | None = None) -> Path:
+        """Let ``write`` fill a checkpoint, verify that there is room first, and drop older ones after."""
+        final, partial = self.path(step), self.folder / f".step-{step}.partial"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.drop_leftovers()
+        if free_bytes(self.folder) < needed:
+            raise PippinError(trouble(final, "there is not enough room", needed))
+        with disk_words(final, needed):
+            try:
+                partial.mkdir()
+                write(partial)
+                seal(partial, step)
+                if final.exists():
+                    self.drop(final)
+                os.rename(partial, final)
+                sync(self.folder)
+            except BaseException:
+                _delete_files(partial)
+                raise
+        self._retire(step, best_step)
+        return final
+
+    def newest(self) -> Found:
+        """The newest checkpoint of which every byte is as it was written."""
+        passed_over: list[tuple[str, str]] = []
+        for step in sorted(self.steps(), reverse=True):
+            problem = problem_of(self.path(step))
+            if problem is None:
+                return Found(self.path(step), step, tuple(passed_over))
+            passed_over.append((self.path(step).name, problem))
+        return Found(None, 0, tuple(passed_over))
+
+    def steps(self) -> list[int]:
+        """The steps of all folders that look like checkpoints."""
+        if not self.folder.is_dir() or self.folder.is_symlink():
+            return []
+        matches = [_WHOLE.fullmatch(path.name) for path in self.folder.iterdir() if _is_own_folder(path)]
+        return sorted(int(match[1]) for match in matches if match)
+
+    def drop(self, path: Path) -> None:
+        """Delete a checkpoint's own files; whatever else somebody put there stays, and its folder with it."""
+        manifest = read(path)
+        if manifest is None or not _is_own_folder(path):
+            return
+        # Without its manifest it is no checkpoint any more: so a crash in here leaves none that looks whole.
+        (path / NAME).unlink(missing_ok=True)
+        for name in manifest.files:
+            if not (path / name).is_symlink():
+                (path / name).unlink(missing_ok=True)
+        if not any(path.iterdir()):
+            path.rmdir()
+
+    def drop_all(self) -> None:
+        for step in self.steps():
+            self.drop(self.path(step))
+        self.drop_leftovers()
+        if self.folder.is_dir() and not self.folder.is_symlink() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def drop_leftovers(self) -> None:
+        """Remove what a save that was killed left behind."""
+        if not self.folder.is_dir() or self.folder.is_symlink():
+            return
+        for path in self.folder.iterdir():
+            if _PARTIAL.fullmatch(path.name) and _is_own_folder(path):
+                _delete_files(path)
+
+    def path(self, step: int) -> Path:
+        return self.folder / f"step-{step}"
+
+    def _retire(self, step: int, best_step: int | None) -> None:
+        """Drop the oldest beyond the limit, never the best one and never the one just written."""
+        older = [other for other in self.steps() if other not in (step, best_step)]
+        for other in older[: len(older) - (self.keep - 1)] if len(older) >= self.keep else []:
+            self.drop(self.path(other))
+
+
+def _is_own_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _delete_files(folder: Path) -> None:
+    """Delete the plain files of a staging folder, and the folder when nothing else is in it."""
+    if not _is_own_folder(folder):
+        return
+    for path in folder.iterdir():
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()

@@ -1,0 +1,58 @@
+"""`pippin resume RUN`: go on with an unfinished run. Its folder holds all that is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pippin.cli.flags import split_words
+from pippin.errors import Mistakes, PippinError
+from pippin.machine.backends import check_device_name, prepare_environment
+from pippin.recipe.fields import recipe_fields
+from pippin.recipe.reading import Given, read_recipe
+
+HELP = """
+Usage: pippin resume RUN [--flag value ...]
+
+Goes on with a run that was interrupted, killed, or stopped by a full disk. The settings are those of RUN/run.json, the
+place is the newest checkpoint of which every byte verifies, and the result is the one that the run would have had,
+bit for bit on the same device.
+
+  pippin resume runs/reviews
+  pippin resume runs/reviews --num_train_epochs 5      what may change is applied and said; what may not is refused
+"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    if any(word in ("-h", "--help") for word in arguments):
+        print(HELP.strip())
+        return 0
+    words = split_words(arguments)
+    if words.mistakes:
+        raise Mistakes(words.mistakes)
+    if len(words.positional) != 1:
+        raise PippinError("name the folder of one run: pippin resume RUN.")
+    settings = [*_settings_of(words.positional[0]), *words.settings, Given("resume", True, "resume")]
+    reading = read_recipe(settings, checks={"device": check_device_name})
+    prepare_environment(reading.recipe.mps_fallback == "on")
+    from pippin.job import run_job
+    from pippin.report.terminal import Terminal
+
+    terminal = Terminal.for_recipe(reading.recipe)
+    for note in reading.notes:
+        terminal.note(note)
+    run_job(reading.recipe, terminal)
+    return 0
+
+
+def _settings_of(folder: str) -> list[Given]:
+    """The settings of a run, as they were given to it."""
+    from pippin.training.run import read_run
+
+    run = read_run(Path(folder))
+    if run is None:
+        raise PippinError(f"{folder} is no run of Pippin's: it has no run.json that can be read.")
+    given = {name: getattr(run.recipe, name) for name in recipe_fields()}
+    given |= {"output_dir": folder, "overwrite_output_dir": False}
+    defaults = {name: field.default for name, field in recipe_fields().items()}
+    return [Given(name, value, f"--{name}") for name, value in given.items() if value != defaults[name]]

@@ -1,0 +1,83 @@
+"""Saving while training goes on: the state is copied at once, and written to disk beside the next steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pippin.checkpoints.packing import copied, write
+from pippin.checkpoints.store import Store
+
+#: Bytes of a checkpoint beside its tensors: tokenizer, configuration, state.
+_SMALL_FILES = 8 * 2**20
+
+
+class Saver:
+    """Writes checkpoints, one at a time. What goes wrong in the background is raised at the next call."""
+
+    def __init__(
+        self,
+        store: Store,
+        model: Any,
+        tokenizer: Any,
+        minutes: float,
+        on_saved: Callable[[int, Path], None],
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.store, self.model, self.tokenizer = store, model, tokenizer
+        self.minutes, self.on_saved, self.clock = minutes, on_saved, clock
+        self.last_step = 0
+        self.last_time = clock()
+        self.seconds = 0.0
+        """Time that training waited for saves."""
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._pending: Future[Path] | None = None
+
+    def is_due(self) -> bool:
+        """Whether so much time has passed since the last save that more should not be lost."""
+        return self.minutes > 0 and self.clock() - self.last_time >= 60 * self.minutes
+
+    def save(self, step: int, state: dict[str, Any], best_step: int | None) -> None:
+        """Copy the model and the state, and write them in the background."""
+        if step == self.last_step:
+            return
+        began = self.clock()
+        self.wait()
+        weights, kept = copied(self.model.state_dict()), copied(state)
+        self.last_step = step
+        self._pending = self._worker.submit(self._write, step, weights, kept, best_step)
+        self.last_time = self.clock()
+        self.seconds += self.last_time - began
+
+    def wait(self) -> None:
+        """Until what was begun is on the disk."""
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            self.on_saved(self.last_step, pending.result())
+
+    def look(self) -> None:
+        """Tell of a save that is done, and raise what went wrong in it."""
+        if self._pending is not None and self._pending.done():
+            self.wait()
+
+    def close(self) -> None:
+        """Finish what was begun; what fails here no longer matters."""
+        self._worker.shutdown(wait=True)
+
+    def _write(self, step: int, weights: dict[str, Any], state: dict[str, Any], best_step: int | None) -> Path:
+        def fill(folder: Path) -> None:
+            self.model.save_pretrained(folder, state_dict=weights)
+            self.tokenizer.save_pretrained(folder)
+            write(folder, state)
+
+        return self.store.save(step, fill, checkpoint_bytes(self.model), best_step)
+
+
+def checkpoint_bytes(model: Any) -> int:
+    """About what a checkpoint takes on disk: the weights, and two numbers more for each that is trained."""
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    moments = sum(8 * parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return weights + moments + _SMALL_FILES

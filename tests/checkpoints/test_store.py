@@ -1,0 +1,193 @@
+"""Checkpoints on disk: whole or not there, the newest good one found, nothing of anybody else's deleted."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from pippin.checkpoints import durable, manifest
+from pippin.checkpoints.store import Store
+from pippin.errors import PippinError
+
+
+def fill(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(os.urandom(3000))
+    (folder / "state.json").write_text('{"step": 1}')
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "checkpoints", keep=2)
+
+
+def save(store: Store, *steps: int, best: int | None = None) -> None:
+    for step in steps:
+        store.save(step, fill, needed=0, best_step=best)
+
+
+def test_newest_that_verifies(store):
+    assert store.newest().path is None
+    save(store, 3, 10)
+    found = store.newest()
+    assert (found.path, found.step, found.passed_over) == (store.path(10), 10, ())
+
+
+DAMAGES = {
+    "delete": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "cut a byte": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "flip a bit": lambda path: path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:]),
+    "add a byte": lambda path: path.write_bytes(path.read_bytes() + b" "),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["model.safetensors", "state.json", manifest.NAME])
+def test_damaged_ones_are_passed_over_and_named(store, name, damage):
+    save(store, 3, 10)
+    DAMAGES[damage](store.path(10) / name)
+    found = store.newest()
+    if name == manifest.NAME and damage in ("add a byte", "cut a byte"):
+        assert found.step == 10, "a blank or a line's end more or less says nothing else"
+        return
+    assert found.step == 3
+    assert [passed for passed, _ in found.passed_over] == ["step-10"]
+    assert name in found.passed_over[0][1]
+
+
+def test_oldest_go_and_the_best_stays(store):
+    save(store, 1, 2, 3, 4, 5, best=2)
+    assert store.steps() == [2, 4, 5]
+
+
+def test_keeping_one(tmp_path):
+    store = Store(tmp_path / "checkpoints", keep=1)
+    save(store, 1, 2, 3)
+    assert store.steps() == [3]
+    save(store, 4, 5, best=4)
+    assert store.steps() == [4, 5]
+
+
+def test_same_step_again_replaces_it(store):
+    save(store, 3)
+    before = (store.path(3) / "model.safetensors").read_bytes()
+    save(store, 3)
+    assert manifest.problem_of(store.path(3)) is None
+    assert (store.path(3) / "model.safetensors").read_bytes() != before
+
+
+def test_nothing_of_others_is_deleted(store, tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "diary.txt").write_text("mine")
+    save(store, 1)
+    (store.folder / "step-notes").mkdir()
+    (store.folder / "step-7").mkdir()  # looks like one of ours and has no manifest
+    (store.folder / "step-7" / "a.txt").write_text("mine")
+    (store.folder / "step-8").symlink_to(precious)
+    (store.folder / ".step-9.partial").symlink_to(precious)
+    (store.path(1) / "note.txt").write_text("mine")
+    (store.path(1) / "link").symlink_to(precious / "diary.txt")
+    save(store, 20, 30, 40)
+    store.drop_all()
+    assert (precious / "diary.txt").read_text() == "mine"
+    assert (store.folder / "step-notes").is_dir()
+    assert (store.folder / "step-7" / "a.txt").read_text() == "mine"
+    assert (store.path(1) / "note.txt").read_text() == "mine"
+    assert (store.path(1) / "link").is_symlink()
+    assert not (store.path(1) / "model.safetensors").exists()
+    assert not store.path(30).exists()
+
+
+def test_a_linked_folder_of_checkpoints_is_left_alone(tmp_path):
+    elsewhere = Store(tmp_path / "elsewhere")
+    save(elsewhere, 1)
+    (tmp_path / "checkpoints").symlink_to(elsewhere.folder)
+    linked = Store(tmp_path / "checkpoints")
+    linked.drop_all()
+    assert linked.newest().path is None
+    assert elsewhere.newest().step == 1
+
+
+def test_leftovers_of_a_killed_save_are_ignored_and_removed(store):
+    save(store, 1)
+    partial = store.folder / ".step-2.partial"
+    partial.mkdir()
+    fill(partial)
+    assert store.newest().step == 1
+    save(store, 3)
+    assert not partial.exists()
+
+
+def test_a_manifest_that_names_files_elsewhere_is_none(store):
+    save(store, 1)
+    text = (store.path(1) / manifest.NAME).read_text().replace("state.json", "../state.json")
+    (store.path(1) / manifest.NAME).write_text(text)
+    assert store.newest().path is None
+
+
+def test_newer_formats_are_passed_over(store):
+    save(store, 1, 2)
+    path = store.path(2) / manifest.NAME
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    assert store.newest().step == 1
+
+
+def test_no_room_is_said_before_anything_is_written(store, monkeypatch):
+    save(store, 1)
+    monkeypatch.setattr("pippin.checkpoints.store.free_bytes", lambda path: 10)
+    with pytest.raises(PippinError, match="not enough room.*are needed.*--resume"):
+        store.save(2, fill, needed=2**30)
+    assert store.newest().step == 1
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_refuses_keeps_the_last_good_one(store, monkeypatch, number):
+    save(store, 1)
+
+    def refuse(folder: Path) -> None:
+        fill(folder)
+        raise OSError(number, os.strerror(number))
+
+    with pytest.raises(PippinError, match=os.strerror(number)):
+        store.save(2, refuse, needed=5)
+    assert store.newest().step == 1
+    assert [path.name for path in store.folder.iterdir()] == ["step-1"]
+
+
+def test_small_files_appear_whole(tmp_path, monkeypatch):
+    path = tmp_path / "run.json"
+    durable.write_text(path, "first")
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pippin.checkpoints.durable.os.replace", full)
+    with pytest.raises(OSError, match="No space"):
+        durable.write_text(path, "second")
+    assert path.read_text() == "first"
+    assert [item.name for item in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_files_and_folders_are_synced(store, monkeypatch):
+    synced = []
+    monkeypatch.setattr("pippin.checkpoints.manifest.sync", lambda path: synced.append(path.name))
+    monkeypatch.setattr("pippin.checkpoints.store.sync", lambda path: synced.append(path.name))
+    save(store, 5)
+    assert synced == ["model.safetensors", "state.json", "manifest.json", ".step-5.partial", "checkpoints"]
+
+
+def test_macs_flush_the_drive_itself(tmp_path, monkeypatch):
+    import fcntl
+
+    asked = []
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", lambda handle, command: asked.append(command))
+    (tmp_path / "a").write_text("")
+    durable.sync(tmp_path / "a")
+    durable.sync(tmp_path)
+    assert asked == [51]
