@@ -184,7 +184,19 @@ def make_inputs(folder: Path, rows: int, hidden: int, vocabulary: int = 0) -> tu
     maker = Child(lambda: _save_model(model, hidden, vocabulary), folder, "making")
     if maker.wait():
         raise RuntimeError(maker.said)
+    _load_once(model)
     return model, inputs
+
+
+def _load_once(model: Path) -> None:
+    """What transformers works out once a process, the children then inherit."""
+    from tqdm import tqdm
+    from transformers import AutoModelForSequenceClassification, logging
+
+    tqdm.monitor_interval = 0  # no thread to watch over bars
+    logging.set_verbosity_error()
+    AutoModelForSequenceClassification.from_pretrained(model)
+    logging.set_verbosity_warning()
 
 
 def _save_model(folder: Path, hidden: int, vocabulary: int) -> int:

@@ -10,6 +10,7 @@ from pippin.data.encoding import EncodedSplits, encode
 from pippin.data.sources import find_source
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
+from pippin.machine.check import OLDEST_TORCH, dotted, release
 from pippin.machine.machine import Machine
 from pippin.machine.probe import probe
 from pippin.models.loading import (
@@ -56,6 +57,10 @@ def plan_job(recipe: Recipe, terminal: Terminal) -> PlannedJob:
     data = prepare(find_source(recipe), recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
     machine = probe()
+    if release(machine.torch) < OLDEST_TORCH:
+        raise PippinError(
+            f"Pippin needs torch {dotted(OLDEST_TORCH)}, and this is {machine.torch}. See `pippin doctor`."
+        )
     # What the device refuses is said before the rows are encoded.
     warnings = [get_backend(choose_device(recipe, machine).value).check_environment()]
     labels, warning = match_classes(data.labels, recipe)

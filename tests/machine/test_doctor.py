@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from pippin.machine.backends.mps_releases import macos_floor, newest_torch
 from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.machine.doctor import examine, is_ready
 from pippin.machine.known_problems import KNOWN_PROBLEMS
-from pippin.machine.mac_checks import macos_floor, newest_torch
 from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
 from pippin.records import from_json, to_json
 

@@ -207,7 +207,10 @@ def _fallback_variable() -> bool:
 
 def _watermarks() -> tuple[tuple[float, float], str]:
     """The two ratios, and why the device does not start with them: said when memory is first asked for, as there."""
-    high, low = float(os.environ.get(HIGH) or 1.7), float(os.environ.get(LOW) or 1.4)
+    try:
+        high, low = float(os.environ.get(HIGH) or 1.7), float(os.environ.get(LOW) or 1.4)
+    except ValueError:
+        return (1.7, 1.4), "invalid watermark ratio: stod: no conversion"
     refusal = ""
     if not 0 <= low <= (high or 2):
         refusal = f"invalid low watermark ratio {low:g}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: The oldest torch that Pippin takes: the last for macOS 12.3.
+OLDEST_TORCH = (2, 5)
 #: In order of gravity.
 OK, NOTE, BAD = "ok", "note", "bad"
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.machine.backends.cuda import CudaBackend
-from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes, release
+from pippin.machine.check import BAD, NOTE, OK, OLDEST_TORCH, Check, gigabytes, release
 from pippin.machine.known_problems import known_problems
 from pippin.machine.mac_checks import is_arm, mac_gpu_checks, mac_memory, mac_system_checks
-from pippin.machine.machine import MISSING, Machine
+from pippin.machine.machine import MISSING, Device, Machine
 from pippin.machine.surroundings import surroundings
 
-_OLDEST_PYTHON, _OLDEST_TORCH, _OLDEST_TRANSFORMERS = (3, 10), (2, 5), (4, 40)
+_OLDEST_PYTHON, _OLDEST_TRANSFORMERS = (3, 10), (4, 40)
 _NEEDED = ("transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow", "scikit-learn")
 _REINSTALL_TORCH = "pip install --force-reinstall --no-cache-dir torch"
 #: How a wheel names its system and its processor -> how Python names them.
@@ -45,6 +45,10 @@ def _processor(machine: Machine) -> Check:
     return Check("processor", OK, f"{machine.chip or machine.architecture}, {machine.cpu_cores} cores")
 
 
+def _tried(device: Device) -> str:
+    return "" if device.trouble is None else "; a small training step on it was right"
+
+
 def _python_version(machine: Machine) -> Check:
     if release(machine.python) >= _OLDEST_PYTHON:
         return Check("Python version", OK, machine.python)
@@ -57,7 +61,7 @@ def _torch(machine: Machine) -> Check:
     state = machine.packages.get("torch", machine.torch)
     if state.startswith("broken"):
         return Check("torch", BAD, state, "it is installed and cannot be imported", _REINSTALL_TORCH)
-    if release(machine.torch) < _OLDEST_TORCH:
+    if release(machine.torch) < OLDEST_TORCH:
         return Check("torch", BAD, machine.torch, "Pippin needs torch 2.5", _newer_torch(machine))
     return Check("torch", OK, f"{machine.torch}, built for {', '.join(machine.torch_builds) or 'the CPU'}")
 
@@ -103,7 +107,7 @@ def _cards(machine: Machine) -> Iterator[Check]:
         else:
             memory = f", {gigabytes(card.memory_bytes)}" if card.memory_bytes else ""
             bf16 = "bfloat16" if card.bf16 else "no bfloat16: use --fp16 for half precision"
-            yield Check("GPU", OK, f"{card.name}{memory}, {bf16}; a small training step on it was right")
+            yield Check("GPU", OK, f"{card.name}{memory}, {bf16}{_tried(card)}")
     if not cards and CudaBackend.kind in machine.torch_builds:
         why = "torch was built for CUDA and finds no card; training runs on the CPU"
         yield Check("GPU", NOTE, "none found", why, "Where there is a card: check the driver with `nvidia-smi`.")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pippin.machine.backends.mps import MpsBackend
 from pippin.machine.backends.mps_hazards import HAZARDS, Hazard, MacFacts, Remedy
+from pippin.machine.backends.mps_releases import macos_floor
 from pippin.machine.check import NOTE, OK, Check, dotted, release
-from pippin.machine.mac_checks import macos_floor
 from pippin.machine.machine import Machine
 
 

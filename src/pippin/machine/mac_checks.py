@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from pippin.machine.backends import FALLBACK_VARIABLE, is_fallback_value
 from pippin.machine.backends.mps import NO_LIMIT, MpsBackend, bfloat16_problem
 from pippin.machine.backends.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
+from pippin.machine.backends.mps_releases import macos_floor, newest_torch
 from pippin.machine.check import BAD, NOTE, OK, Check, dotted, gigabytes, release
 from pippin.machine.machine import MISSING, Machine
 
-#: torch releases from this one on -> the oldest macOS that they run on, newest first.
-_MACOS_FLOORS = (((2, 15), (15, 0)), ((2, 9), (14, 0)), ((2, 6), (13, 0)), ((1, 12), (12, 3)))
-#: The newest torch for a macOS: (oldest macOS, torch release).
-_NEWEST_TORCH = (((15, 0), ""), ((14, 0), "2.14"), ((13, 0), "2.8"), ((12, 3), "2.5"))
 _LAST_INTEL_TORCH = "2.2.2"
 
 
@@ -30,17 +27,6 @@ def mac_gpu_checks(machine: Machine) -> Iterator[Check]:
     yield _bfloat16(machine)
     yield _fallback(machine)
     yield _watermarks(machine)
-
-
-def macos_floor(torch: str) -> tuple[int, ...]:
-    """The oldest macOS that a torch release runs on."""
-    wanted = release(torch)
-    return next((floor for first, floor in _MACOS_FLOORS if wanted >= first), _MACOS_FLOORS[-1][1])
-
-
-def newest_torch(macos: str) -> str | None:
-    """The newest torch release for a macOS: empty for any, None where there is none with a GPU."""
-    return next((torch for floor, torch in _NEWEST_TORCH if release(macos) >= floor), None)
 
 
 def is_arm(machine: Machine) -> bool:
@@ -88,9 +74,11 @@ def _macos(machine: Machine) -> Check:
 
 def _gpu(machine: Machine) -> Check:
     device = next((device for device in machine.devices if device.kind == MpsBackend.kind), None)
+    if device is not None and device.trouble is None:
+        return Check("Apple GPU", OK, "torch finds it; nothing was tried on it")
     if device is not None and not device.trouble:
         return Check("Apple GPU", OK, "torch uses it, and a small training step on it was right")
-    if device is not None:
+    if device is not None and device.trouble:
         todo = "Update torch; if it stays, report it to PyTorch with this text."
         return Check("Apple GPU", BAD, device.trouble, "a small training step on it failed", todo)
     if MpsBackend.kind not in machine.torch_builds:

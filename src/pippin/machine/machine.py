@@ -20,8 +20,8 @@ class Device:
     """Memory that a job may use there; None when unknown."""
     bf16: bool
     """Whether bfloat16 works on it, and has units for it."""
-    trouble: str = ""
-    """What went wrong when a small operation was tried on it; empty when it worked."""
+    trouble: str | None = None
+    """What went wrong when a small operation was tried on it; empty when it worked, None when nothing was tried."""
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,11 @@ class Terminal:
             worst = f", worst in {finding.worst}" if finding.worst and not finding.agrees else ""
             figures = f"differs by {finding.error:.1e} (up to {finding.allowed:.1e} is rounding){worst}"
             self.line(f"{mark}  {finding.name:{width}}  {escape(figures)}")
-        self.line("\nThe results are the CPU's." if verdict.agrees else "\nNot the CPU's results: do not train on it.")
+        rounding = (
+            "" if verdict.precision == "fp32" else f", as far as the rounding of {verdict.precision} lets one see"
+        )
+        good, bad = f"The results are the CPU's{rounding}.", "Not the CPU's results: do not train on it."
+        self.line("\n" + (good if verdict.agrees else bad))
 
     def show_report(self, report: Report) -> None:
         """The result first, then where it is."""

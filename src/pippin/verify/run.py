@@ -47,9 +47,11 @@ def verify(job: PlannedJob) -> Verdict:
 
 def without_dropout(config: Any) -> Any:
     """The configuration with every chance of dropping set to nothing."""
-    for name, value in config.to_dict().items():
+    for name, value in list(vars(config).items()):
         if "drop" in name and isinstance(value, float):
             setattr(config, name, 0.0)
+        elif hasattr(value, "to_dict"):  # a configuration within
+            without_dropout(value)
     return config
 
 

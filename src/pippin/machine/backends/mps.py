@@ -21,6 +21,7 @@ from pippin.machine.backends.mps_hazards import (
 )
 from pippin.machine.backends.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
 from pippin.machine.backends.mps_operators import Coverage, first_native, operators_of
+from pippin.machine.backends.mps_releases import macos_floor
 from pippin.machine.check import release
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.machine import Device
@@ -104,7 +105,7 @@ class MpsBackend(Backend):
             return super().explain(error)
         operator = found[1]
         first = _first_release(operator)
-        newer = f"torch {first} brings it: pip install 'torch>={first}'. Or" if first else "No release has it yet:"
+        newer = f"torch {first} brings it{_needs(first)}. Or" if first else "No release has it yet:"
         alone = "" if _has_no_cpu_kernel(operator) else "it on the CPU with --mps_fallback on, or "
         return (
             f"the operator {operator} does not exist on the Apple GPU in torch {facts().torch}. {newer} "
@@ -235,6 +236,14 @@ def bfloat16_problem(macos: str, torch: str) -> str | None:
     if release(torch) < (2, 6):
         return "bfloat16 autocast on the Apple GPU needs torch 2.6 or newer"
     return None
+
+
+def _needs(torch: str) -> str:
+    """How to get a torch release on this Mac."""
+    floor, macos = macos_floor(torch), facts().macos
+    if macos and release(macos) < floor:
+        return f", and needs macOS {floor[0]}: update it in System Settings, then pip install 'torch>={torch}'"
+    return f": pip install 'torch>={torch}'"
 
 
 def _budget() -> int | None:
