@@ -109,9 +109,9 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     torture_faults.restart_with_faults(folder)
 
-    model, rows = make_inputs(folder, rows=120, hidden=32)
-    steps, save_steps = (8, 2) if arguments.quick else (60, 2)
-    bench = Bench(PippinJob(model, rows, steps, save_steps), folder, arguments.seed)
+    steps, layers = (8, 1) if arguments.quick else (60, 2)
+    model, rows = make_inputs(folder, rows=120, hidden=32, layers=layers)
+    bench = Bench(PippinJob(model, rows, steps, save_steps=2), folder, arguments.seed)
     print(f"an undisturbed run takes {bench.seconds:.2f} s, a save {1000 * bench.save_seconds:.0f} ms; in {folder}")
     tallies: dict[str, Tally | None] = {}
     for name, trial in quick(bench) if arguments.quick else full(bench, arguments.kills):

@@ -169,7 +169,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def make_inputs(folder: Path, rows: int, hidden: int, vocabulary: int = 0) -> tuple[Path, Path]:
+def make_inputs(folder: Path, rows: int, hidden: int, layers: int = 2, vocabulary: int = 0) -> tuple[Path, Path]:
     """A model with dropout, made from a configuration, and a file of rows whose class one word tells."""
     inputs, model = folder / "rows.jsonl", folder / "model"
     draw = random.Random(0)
@@ -181,7 +181,7 @@ def make_inputs(folder: Path, rows: int, hidden: int, vocabulary: int = 0) -> tu
             file.write(json.dumps({"text": " ".join(words), "label": label}) + "\n")
     preload(["pippin.job", "transformers.models.bert.modeling_bert", "safetensors.torch", "sklearn.metrics"])
     # In a child, since saving starts threads, and a process with threads must not be forked.
-    maker = Child(lambda: _save_model(model, hidden, vocabulary), folder, "making")
+    maker = Child(lambda: _save_model(model, hidden, layers, vocabulary), folder, "making")
     if maker.wait():
         raise RuntimeError(maker.said)
     _load_once(model)
@@ -199,7 +199,7 @@ def _load_once(model: Path) -> None:
     logging.set_verbosity_warning()
 
 
-def _save_model(folder: Path, hidden: int, vocabulary: int) -> int:
+def _save_model(folder: Path, hidden: int, layers: int, vocabulary: int) -> int:
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel
@@ -217,7 +217,7 @@ def _save_model(folder: Path, hidden: int, vocabulary: int) -> int:
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=max(vocabulary, len(words)), hidden_size=hidden, num_hidden_layers=2, num_attention_heads=2,
+        vocab_size=max(vocabulary, len(words)), hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=2,
         intermediate_size=2 * hidden, max_position_embeddings=64, hidden_dropout_prob=0.1,
         attention_probs_dropout_prob=0.1,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 from pippin._version import __version__
@@ -68,10 +69,11 @@ def main(argv: list[str] | None = None) -> int:
         _complain(f"{error.filename or 'a file'}: {error.strerror or error}.")
         return 2
     except KeyboardInterrupt as error:
-        print(f"\npippin: {visible(str(error)) or 'interrupted.'}", file=sys.stderr)
+        _complain(str(error) or "interrupted.")
         return 128 + getattr(error, "signal", 2)
 
 
 def _complain(text: str) -> None:
     """One message on standard error; what it quotes cannot steer the terminal, and no token is among it."""
-    print(f"pippin: {visible(without_secrets(text))}", file=sys.stderr)
+    with suppress(OSError):  # the terminal may be gone
+        print(f"pippin: {visible(without_secrets(text))}", file=sys.stderr)

@@ -41,6 +41,9 @@ _WARNINGS: dict[str, Sentence] = {
     "smaller_evaluation_batches": lambda figures: (
         "memory ran out in an evaluation: its batches are smaller from here on, with the same results."
     ),
+    "best_lost": lambda figures: (
+        f"the best model, that of step {figures['step']}, cannot be used ({figures['why']}): the last one is kept."
+    ),
     "fallback": lambda figures: (
         f"the device has no kernel for {figures['operator']}: it runs on the CPU, with copies both ways."
     ),

@@ -37,7 +37,10 @@ class Events:
         self.file.write(json.dumps({key: _plain(value) for key, value in line.items()}, allow_nan=False) + "\n")
         self.file.flush()
         for listener in self.listeners:
-            listener(name, figures)
+            try:
+                listener(name, figures)
+            except OSError:  # the terminal was closed: the run goes on, or is saved, without it
+                self.listeners = tuple(other for other in self.listeners if other is not listener)
 
     def close(self) -> None:
         self.file.close()

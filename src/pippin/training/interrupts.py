@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -22,8 +23,7 @@ class Interrupted(KeyboardInterrupt):
 class Interrupts:
     """While it lasts, the first signal is remembered instead of ending the process."""
 
-    def __init__(self, on_first: Callable[[str], None]):
-        self.on_first = on_first
+    def __init__(self) -> None:
         self.received: int | None = None
         self._before: dict[int, Any] = {}
 
@@ -46,4 +46,6 @@ class Interrupts:
             raise KeyboardInterrupt
         if self.received is None:
             self.received = number
-            self.on_first(signal.Signals(number).name)
+            # Straight to the terminal, if that is still there: this may be in the middle of another write.
+            with suppress(OSError):
+                os.write(2, f"\n{signal.Signals(number).name}: this step is finished and saved first …\n".encode())

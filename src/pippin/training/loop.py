@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pippin.checkpoints.manifest import problem_of
 from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
 from pippin.failures.work import repeatable
@@ -225,7 +226,12 @@ def _restore_best(job: Training, now: Progress) -> int:
     best = now.best
     if best is None or not _keeps_best(job) or best.step in (0, now.step):
         return now.step
-    load_weights(job.step.model, job.saver.store.path(best.step))
+    path = job.saver.store.path(best.step)
+    problem = problem_of(path)
+    if problem is not None:
+        job.events.emit("best_lost", step=best.step, why=problem)
+        return now.step
+    load_weights(job.step.model, path)
     return best.step
 
 

@@ -80,7 +80,7 @@ class Session:
         with (
             kept_awake(self.recipe.keep_awake, lambda: events.emit("kept_awake")),
             self.backend.watching_memory(),
-            Interrupts(lambda name: events.emit("stopping", signal=name)) as interrupts,
+            Interrupts() as interrupts,
             closing(saver),
         ):
             outcome = train(
