@@ -49,15 +49,15 @@ def damaged(bench: Bench, cases: list[tuple[str, str]], both: bool = False) -> T
         folder = bench.fresh(f"{'both' if both else 'newest'}-{file}-{damage.replace(' ', '-')}")
         shutil.copytree(template, folder, dirs_exist_ok=True)
         checkpoints = bench.tool.checkpoints(folder)[-2:]
-        for checkpoint in checkpoints if both else checkpoints[-1:]:
-            _damage(checkpoint / file, damage)
+        hurt = [_damage(checkpoint / file, damage) for checkpoint in (checkpoints if both else checkpoints[-1:])]
         child = bench.judge_resume(folder, tally, keep=True)
         said = re.search(rf"{checkpoints[-1].name}\b.*({_WORDS})", child.said) is not None
         same = child.code == 0 and bench.tool.result(folder) == bench.reference
         tally.count("said so, went on from an older one or anew, identical", said and same)
         tally.count("stopped", child.code != 0)
         tally.count("unnoticed, same result", same and not said)
-        if tally.count("silent, another result", child.code == 0 and not same and not said) or not (said and same):
+        tally.count("silent, another result", child.code == 0 and not same and not said)
+        if not same or (any(hurt) and not said):
             tally.fail(folder, f"exit code {child.code}, said: {last_line(child)}")
         shutil.rmtree(folder)
     return tally
@@ -89,12 +89,14 @@ def not_finite(bench: Bench) -> Tally:
     return tally
 
 
-def _damage(path: Path, damage: str) -> None:
-    change = DAMAGES[damage]
+def _damage(path: Path, damage: str) -> bool:
+    """Damage a file; False where it still says the same: JSON without its last newline does."""
+    change, before = DAMAGES[damage], path.read_bytes()
     if change is None:
         path.unlink()
-    else:
-        path.write_bytes(change(path.read_bytes()))
+        return True
+    path.write_bytes(change(before))
+    return path.suffix != ".json" or change(before).strip() != before.strip()
 
 
 def _inject_nan(at: int) -> None:

@@ -77,7 +77,7 @@ def judge_stop(bench: Bench, folder: Path, child: Child, tally: Tally, fault: st
         return
     tally.count("stopped")
     plain = tally.count("in plain words", not child.crashed)
-    named = tally.count("naming the path and the trouble", _names_the_trouble(child.errors, fault))
+    named = tally.count("naming the path and the trouble", _names_the_trouble(child.errors, fault, folder))
     problems: list[str] = []
     if isinstance(bench.tool, PippinJob):
         problems = [f"{path.name}: {fault_of(path)}" for path in bench.tool.checkpoints(folder) if fault_of(path)]
@@ -105,10 +105,12 @@ def fill(folder: Path, leave: int) -> None:
         os.close(handle)
 
 
-def _names_the_trouble(said: str, fault: str) -> bool:
-    if fault == "full":
-        return RUN in said and all(re.search(word, said) for word in ("disk", r"\d\S* \wB free", "need"))
-    return RUN in said and re.search(r"[Ii]nput/output error", said) is not None
+def _names_the_trouble(said: str, fault: str, folder: Path) -> bool:
+    """The path and the fault; of a full disk also what is free, and what is needed once the run knows."""
+    if fault != "full":
+        return RUN in said and re.search(r"[Ii]nput/output error", said) is not None
+    words = ["disk", r"\d\S* \wB free"] + ["need"] * (folder / RUN / "run.json").exists()
+    return RUN in said and all(re.search(word, said) for word in words)
 
 
 def _largest(checkpoints: list[Path]) -> int:

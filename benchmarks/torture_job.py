@@ -141,10 +141,6 @@ class PippinJob:
         except (OSError, ValueError):  # not there yet, or its last line is being written
             return 0
 
-    def is_stopping(self, folder: Path) -> bool:
-        """Whether the run has taken note of a signal."""
-        return '"stopping"' in (folder / RUN / "events.jsonl").read_text()
-
     def _partial(self, folder: Path, step: int) -> Path:
         return folder / RUN / "checkpoints" / f".step-{step}.partial"
 

@@ -111,7 +111,7 @@ def stopped_by_signals(bench: Bench, rounds: int = 1) -> Tally:
             child.wait_for(lambda folder=folder, middle=middle: job.last_step(folder) >= middle)
             for sent, each in enumerate(signals):
                 if sent:  # the second, once the first has been taken note of
-                    child.wait_for(partial(job.is_stopping, folder))
+                    child.wait_for(lambda child=child: bool(child.errors.strip()))
                 child.send(each)
             _judge_stop(job, folder, child, code, len(signals) > 1, tally)
             bench.judge_resume(folder, tally, _resume_command(job, folder) if number % 2 == 0 else None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 
 from pippin.checkpoints.durable import disk_words
 from pippin.checkpoints.lock import locked
+from pippin.checkpoints.store import Store
 from pippin.data.dataset import Dataset
 from pippin.failures.explained import explained, write_here
 from pippin.machine.backends import get_backend
@@ -27,9 +29,9 @@ from pippin.training.events import Events
 from pippin.training.inference import Evaluation
 from pippin.training.interrupts import Interrupted
 from pippin.training.resume import Resume, prepare_resume, run_before
-from pippin.training.run import DataCard, Run, RunFolder, clear, now, open_folder
+from pippin.training.run import DataCard, Run, RunFolder, now, open_folder
 from pippin.training.seeding import deterministic_kernels
-from pippin.training.session import Session
+from pippin.training.session import Session, keeps_checkpoints
 
 
 def run_job(recipe: Recipe, terminal: Terminal) -> Report:
@@ -42,14 +44,13 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
         return _finished_before(folder, terminal)
     backend = get_backend(job.plan.device.value)
 
-    with deterministic_kernels(recipe.full_determinism, backend), locked(folder.path):
+    with disk_words(folder.path), locked(folder.path), deterministic_kernels(recipe.full_determinism, backend):
         with explained(backend, lambda: job.machine, write_here, debug=recipe.log_level == "debug"):
             session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer)
         session.check_room(folder)
         resume = _find_resume(job, session, folder, terminal)
         # From here on the folder is ours: whatever could be refused has been.
         with (
-            disk_words(folder.path),
             _recorded(folder, job, resume, terminal) as events,
             explained(backend, lambda: job.machine, folder.write, debug=recipe.log_level == "debug"),
             _fallbacks(recipe, backend, events) as lacking,
@@ -62,6 +63,9 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
 def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
     """A finished run is left as it is."""
     terminal.say(f"{folder.path} is finished: there is nothing to go on with.")
+    assert folder.before is not None
+    if not keeps_checkpoints(folder.before.recipe, folder.before.plan):  # it may have died while removing them
+        Store(folder.checkpoints).drop_all()
     return from_json(Report, json.loads((folder.path / "report.json").read_text(encoding="utf-8")))
 
 
@@ -139,7 +143,6 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
         folder.go_on(run, resume.step)
         events = Events(folder.events_path, progress.on_event, position=resume.state["events"])
     else:
-        clear(folder)
         folder.begin(run)
         events = Events(folder.events_path, progress.on_event)
     if resume is not None:
@@ -152,8 +155,9 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
         with suppress(OSError):  # a full disk refuses this too
             events.emit(status, error=type(error).__name__)
             folder.update(status=status)
-        if isinstance(error, Interrupted):
-            raise Interrupted(f"{error}. Go on with: pippin resume {folder.path}", error.signal) from None
+        if isinstance(error, KeyboardInterrupt):
+            words = f"{error or 'stopped at once'}. Go on with: pippin resume {folder.path}"
+            raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
         raise
     finally:
         progress.stop()
@@ -187,8 +191,8 @@ def _predict(session: Session, folder: RunFolder, terminal: Terminal) -> dict[st
 def _publish(folder: RunFolder, report: Report, events: Events) -> None:
     folder.write_json("all_results.json", dict(sorted(report.results.items())))
     folder.write_json("report.json", to_json(report))
-    folder.update(status="finished", results=report.results)
     assert folder.run is not None
     if "train_loss" in report.results:
-        folder.write("README.md", model_card(folder.run, report))
+        folder.write("README.md", model_card(replace(folder.run, status="finished", results=report.results), report))
     events.emit("finished", **report.results)
+    folder.update(status="finished", results=report.results)  # last: what is finished is whole

@@ -15,7 +15,7 @@ from pippin.machine.check import gigabytes
 
 def write_text(path: Path, text: str) -> None:
     """Write a small file so that it appears whole or not at all, and survives a power cut."""
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(partial_name(path.name))
     try:
         partial.write_text(text, encoding="utf-8")
         sync(partial)
@@ -24,6 +24,11 @@ def write_text(path: Path, text: str) -> None:
         partial.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def partial_name(name: str) -> str:
+    """What a file is called while it is being written."""
+    return f".{name}.partial"
 
 
 def sync(path: Path) -> None:

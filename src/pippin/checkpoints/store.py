@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable
@@ -43,8 +44,7 @@ class Store:
                 partial.mkdir()
                 write(partial)
                 seal(partial, step)
-                if final.exists():
-                    self.drop(final)
+                self._make_way(final)
                 os.rename(partial, final)
                 sync(self.folder)
             except BaseException:
@@ -52,6 +52,15 @@ class Store:
                 raise
         self._retire(step, best_step)
         return final
+
+    def _make_way(self, final: Path) -> None:
+        """Drop what stands where a checkpoint belongs; what cannot be told to be ours is moved aside."""
+        if final.exists():
+            self.drop(final)
+        if final.exists():
+            numbers = itertools.count(1)
+            asides = (final.with_name(f"{final.name}.damaged-{number}") for number in numbers)
+            os.rename(final, next(path for path in asides if not path.exists()))
 
     def newest(self) -> Found:
         """The newest checkpoint of which every byte is as it was written."""
@@ -75,9 +84,8 @@ class Store:
         manifest = read(path)
         if manifest is None or not _is_own_folder(path):
             return
-        # Without its manifest it is no checkpoint any more: so a crash in here leaves none that looks whole.
-        (path / NAME).unlink(missing_ok=True)
-        for name in manifest.files:
+        # The manifest goes last: after a crash in here a file is missing, and what is left can still be dropped.
+        for name in (*manifest.files, NAME):
             if not (path / name).is_symlink():
                 (path / name).unlink(missing_ok=True)
         if not any(path.iterdir()):

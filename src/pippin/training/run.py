@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin._version import __version__
-from pippin.checkpoints.durable import write_text
+from pippin.checkpoints.durable import partial_name, sync, write_text
 from pippin.checkpoints.lock import NAME as LOCK
 from pippin.checkpoints.store import Store
 from pippin.errors import PippinError
@@ -91,10 +91,22 @@ class RunFolder:
         return self.path / _CHECKPOINTS
 
     def begin(self, run: Run) -> None:
-        """Make the folder and write the record."""
+        """Make the folder and write the record, then delete what an earlier run wrote, by its own record.
+
+        In this order, so that the folder is known as ours at every moment. Anything else in it stays.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        self.run = replace(run, files=(_RECORD, _EVENTS))
+        before = read_run(self.path)
+        old = before.files if before else ()
+        self.run = replace(run, files=tuple(dict.fromkeys((_RECORD, _EVENTS, *old))))
         self._write_record()
+        for name in old:
+            if name != _RECORD and Path(name).name == name and (self.path / name).is_file():
+                (self.path / name).unlink()
+        if before:
+            Store(self.checkpoints).drop_all()
+            shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+        self.update(files=(_RECORD, _EVENTS))
 
     def go_on(self, run: Run, step: int) -> None:
         """Take up the record of an unfinished run."""
@@ -129,8 +141,10 @@ class RunFolder:
             self.update(files=(*self.run.files, *new))
         for name in made:
             os.chmod(staging / name, _usual_mode())  # safetensors makes files that only the owner may read
+            sync(staging / name)
             os.replace(staging / name, self.path / name)
         staging.rmdir()
+        sync(self.path)
         return [self.path / name for name in made]
 
     def _write_record(self) -> None:
@@ -158,7 +172,7 @@ def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
     if path.exists() and not path.is_dir():
         raise PippinError(f"--output_dir {path} is a file; name a folder.")
     _check_writable(path)
-    if not path.exists() or {item.name for item in path.iterdir()} <= {LOCK}:
+    if not path.exists() or {item.name for item in path.iterdir()} <= {LOCK, partial_name(_RECORD)}:
         return RunFolder(path)
     run = read_run(path)
     if run is None:
@@ -178,18 +192,6 @@ def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
         f"--output_dir {path} holds an unfinished run of {run.started}. Add --resume to go on with it, or "
         "--overwrite_output_dir to start anew."
     )
-
-
-def clear(folder: RunFolder) -> None:
-    """Delete what an earlier run wrote, by its own record; anything else in the folder stays."""
-    run = read_run(folder.path)
-    if run is None:
-        return
-    for name in run.files:
-        if Path(name).name == name and (folder.path / name).is_file():
-            (folder.path / name).unlink()
-    Store(folder.checkpoints).drop_all()
-    shutil.rmtree(folder.path / _STAGING, ignore_errors=True)
 
 
 def _check_writable(path: Path) -> None:

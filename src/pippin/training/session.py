@@ -118,7 +118,7 @@ class Session:
 
     def finish(self, folder: RunFolder) -> None:
         """Remove the checkpoints that only served to go on; those that were asked for stay."""
-        if self.plan.save_steps.value == 0 and self.recipe.save_strategy != "best":
+        if not keeps_checkpoints(self.recipe, self.plan):
             self.store(folder).drop_all()
 
     @property
@@ -165,3 +165,8 @@ class Session:
 
     def _evaluate(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> Evaluation:
         return evaluate(self.inference, encoded, self.data.task, self.data.labels, self.loss, on_rows)
+
+
+def keeps_checkpoints(recipe: Recipe, plan: Plan) -> bool:
+    """Whether checkpoints were asked for, and so stay when the run is finished."""
+    return plan.save_steps.value > 0 or recipe.save_strategy == "best"
