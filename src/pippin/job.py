@@ -30,6 +30,7 @@ from pippin.training.inference import Evaluation
 from pippin.training.interrupts import Interrupted
 from pippin.training.resume import Resume, prepare_resume, run_before
 from pippin.training.run import DataCard, Run, RunFolder, now, open_folder
+from pippin.training.saving import checkpoint_bytes
 from pippin.training.seeding import deterministic_kernels
 from pippin.training.session import Session, keeps_checkpoints
 
@@ -51,6 +52,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
         resume = _find_resume(job, session, folder, terminal)
         # From here on the folder is ours: whatever could be refused has been.
         with (
+            disk_words(folder.path, checkpoint_bytes(session.model)),
             _recorded(folder, job, resume, terminal) as events,
             explained(backend, lambda: job.machine, folder.write, debug=recipe.log_level == "debug"),
             _fallbacks(recipe, backend, events) as lacking,
