@@ -7,6 +7,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # What touches the device; a process of its own, since the emulated one cannot be taken out again.
 ON_EMULATED_GPU := tests/test_*.py tests/training tests/models tests/machine tests/failures tests/verify tests/emulated
 
+PYTEST := $(BIN)/python -m pytest --numprocesses auto
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test torture lint format docs clean
 
@@ -17,10 +19,10 @@ demo: $(VENV)/.demo  ## Train the built-in model on the built-in questions (a mi
 	$(BIN)/pippin train --output_dir runs/demo --overwrite_output_dir
 
 test: $(VENV)/.test  ## Install what the tests need and run them: on the device that is here, then on the emulated Apple GPU
-	$(BIN)/python -m pytest
+	$(PYTEST)
 ifneq ($(shell uname),Darwin)
-	$(BIN)/python -m pytest --emulated-mps $(ON_EMULATED_GPU)
-	$(BIN)/python -m pytest --emulated-mps emulated_mps/tests
+	$(PYTEST) --emulated-mps $(ON_EMULATED_GPU)
+	$(PYTEST) --emulated-mps emulated_mps/tests
 endif
 
 torture: $(VENV)/.test  ## Kill, fill and damage runs a few hundred times, and count those that go on to the same result

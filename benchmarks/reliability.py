@@ -2,7 +2,7 @@
 
     python benchmarks/reliability.py [--kills 8] [--faults 6] [--damages 42] [--steps 30]
 
-Both train a BERT of two layers (3.5 million parameters, dropout 0.1), save every 5 steps and keep two checkpoints;
+Both train a BERT of two layers (3.7 million parameters, dropout 0.1), save every 5 steps and keep two checkpoints;
 after each accident the same command is given again, with --resume or resume_from_checkpoint=True. "Identical" means:
 final weights and every logged loss equal an undisturbed run's bit for bit. Saves are far more frequent than in the
 field, on purpose, so that the share of resumes after kills at random moments says little; the others do.

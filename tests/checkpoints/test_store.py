@@ -123,6 +123,41 @@ def test_leftovers_of_a_killed_save_are_ignored_and_removed(store):
     assert not partial.exists()
 
 
+@pytest.mark.parametrize("stop", range(4))
+def test_a_crash_while_one_is_dropped_leaves_nothing_for_good(store, monkeypatch, stop):
+    """At each deletion, the folder's own included: what is half gone is never taken for whole, and goes later."""
+    save(store, 1)
+    done = []
+
+    def crash_at(delete):
+        def call(self, **keywords):
+            if len(done) == stop:
+                raise KeyboardInterrupt
+            done.append(self.name)
+            delete(self, **keywords)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", crash_at(Path.unlink))
+        patched.setattr(Path, "rmdir", crash_at(Path.rmdir))
+        with pytest.raises(KeyboardInterrupt):
+            store.drop(store.path(1))
+    assert len(done) == stop
+    assert (store.newest().path is None) == (stop > 0)
+    store.drop_all()
+    assert not store.folder.exists()
+
+
+def test_what_stands_in_the_way_is_moved_aside(store):
+    save(store, 1)
+    (store.path(1) / manifest.NAME).write_text("{}")
+    (store.path(1) / "note.txt").write_text("mine")
+    save(store, 1)
+    assert store.newest().step == 1
+    assert (store.folder / "step-1.damaged-1" / "note.txt").read_text() == "mine"
+
+
 def test_a_manifest_that_names_files_elsewhere_is_none(store):
     save(store, 1)
     text = (store.path(1) / manifest.NAME).read_text().replace("state.json", "../state.json")

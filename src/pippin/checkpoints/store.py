@@ -82,10 +82,11 @@ class Store:
     def drop(self, path: Path) -> None:
         """Delete a checkpoint's own files; whatever else somebody put there stays, and its folder with it."""
         manifest = read(path)
-        if manifest is None or not _is_own_folder(path):
+        if not _is_own_folder(path) or (manifest is None and any(path.iterdir())):
             return
+        files = manifest.files if manifest else {}  # an empty one was left by a crash in here
         # The manifest goes last: after a crash in here a file is missing, and what is left can still be dropped.
-        for name in (*manifest.files, NAME):
+        for name in (*files, NAME):
             if not (path / name).is_symlink():
                 (path / name).unlink(missing_ok=True)
         if not any(path.iterdir()):

@@ -15,7 +15,7 @@ Usage: pippin resume RUN [--flag value ...]
 
 Goes on with a run that was interrupted, killed, or stopped by a full disk. The settings are those of RUN/run.json, the
 place is the newest checkpoint of which every byte verifies, and the result is the one that the run would have had,
-bit for bit on the same device.
+bit for bit on the same device. (On CUDA some kernels differ from run to run by themselves: --full_determinism.)
 
   pippin resume runs/reviews
   pippin resume runs/reviews --num_train_epochs 5      what may change is applied and said; what may not is refused

@@ -44,8 +44,8 @@ class Saver:
         """Copy the model and the state, and write them in the background."""
         if step == self.last_step:
             return
-        began = self.clock()
         self.wait()
+        began = self.clock()
         weights, kept = copied(self.model.state_dict()), copied(state)
         self.last_step = step
         self._pending = self._worker.submit(self._write, step, weights, kept, best_step)
@@ -55,8 +55,11 @@ class Saver:
     def wait(self) -> None:
         """Until what was begun is on the disk."""
         if self._pending is not None:
+            began = self.clock()
             pending, self._pending = self._pending, None
-            self.on_saved(self.last_step, pending.result())
+            path = pending.result()
+            self.seconds += self.clock() - began
+            self.on_saved(self.last_step, path)
 
     def look(self) -> None:
         """Tell of a save that is done, and raise what went wrong in it."""

@@ -23,6 +23,7 @@ _OUT_OF_MEMORY = (
     "Invalid buffer size",
     "not enough memory: you tried to allocate",
     "can't allocate memory: you tried",
+    "CUBLAS_STATUS_ALLOC_FAILED",
 )
 
 
