@@ -22,7 +22,7 @@ test: $(VENV)/.test  ## Install what the tests need and run them: on the device 
 	$(PYTEST)
 ifneq ($(shell uname),Darwin)
 	$(PYTEST) --emulated-mps $(ON_EMULATED_GPU)
-	$(PYTEST) --emulated-mps emulated_mps/tests
+	$(BIN)/python -m pytest --emulated-mps emulated_mps/tests
 endif
 
 torture: $(VENV)/.test  ## Kill, fill and damage runs a few hundred times, and count those that go on to the same result
