@@ -217,7 +217,11 @@ def test_other_rows_are_refused(command, interrupt, write_rows):
     write_rows("words.csv", rows)
     code, _, error = command("run", "--resume")
     assert code == 2
-    assert "rows are others" in error
+    assert "rows, or the classes, are others" in error
+    write_rows("words.csv", [{**row, "label": row["label"].upper()} for row in make_rows(120)])
+    code, _, error = command("run", "--resume")
+    assert code == 2
+    assert "rows, or the classes, are others" in error
 
 
 def test_damaged_checkpoints_are_passed_over_and_said(command, interrupt, run_cli):

@@ -76,7 +76,7 @@ def _find_resume(job: PlannedJob, session: Session, folder: RunFolder, terminal:
     before = run_before(job.recipe, folder.before) if job.recipe.wants_training else None
     if before is None:
         return None
-    resume = prepare_resume(job.recipe, session.store(folder), before, job.plan, job.rows.fingerprint())
+    resume = prepare_resume(job.recipe, session.store(folder), before, job.plan, job.fingerprint)
     for name, why in resume.passed_over:
         terminal.warn(f"{name} was passed over: {why}.")
     if before.machine.torch != job.machine.torch:
@@ -138,7 +138,7 @@ def _fallbacks(recipe: Recipe, backend: Backend, events: Events) -> AbstractCont
 @contextmanager
 def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, terminal: Terminal) -> Iterator[Events]:
     """The run's folder with its record written first; whatever happens inside, the record says how it ended."""
-    card, fingerprint = _data_card(job.data), job.rows.fingerprint()
+    card, fingerprint = _data_card(job.data), job.fingerprint
     run = Run(job.recipe.public(), job.machine, job.plan, card, job.model, now(), fingerprint=fingerprint)
     progress = TrainingProgress(terminal)
     if resume is not None and folder.before is not None:

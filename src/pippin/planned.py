@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +45,12 @@ class PlannedJob:
     """The model's, set up for the labels."""
     tokenizer: Any
     plan: Plan
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the rows that training and its evaluations see, and with the names of the classes."""
+        names = json.dumps(self.data.labels.names, ensure_ascii=False)
+        return hashlib.sha256(f"{self.rows.fingerprint()} {names}".encode(errors="backslashreplace")).hexdigest()
 
     @property
     def model(self) -> str:

@@ -126,7 +126,7 @@ def refuse_nonsense(before: Run, recipe: Recipe, plan: Plan, fingerprint: str) -
         if getattr(before.recipe, name) != getattr(recipe, name)
     ]
     if before.fingerprint and before.fingerprint != fingerprint:
-        problems.insert(0, "the training or validation rows are others")
+        problems.insert(0, "the training or validation rows, or the classes, are others")
     if problems:
         raise PippinError(
             f"this run cannot go on: since it began, {'; '.join(problems)}. "
