@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pippin.cli.flags import split_words
+from pippin.cli.train import carry_out
 from pippin.errors import Mistakes, PippinError
-from pippin.machine.backends import check_device_name, prepare_environment
+from pippin.machine.backends import check_device_name
 from pippin.recipe.fields import recipe_fields
 from pippin.recipe.reading import Given, read_recipe
 
@@ -33,16 +34,7 @@ def run(arguments: list[str]) -> int:
     if len(words.positional) != 1:
         raise PippinError("name the folder of one run: pippin resume RUN.")
     settings = [*_settings_of(words.positional[0]), *words.settings, Given("resume", True, "resume")]
-    reading = read_recipe(settings, checks={"device": check_device_name})
-    prepare_environment(reading.recipe.mps_fallback == "on")
-    from pippin.job import run_job
-    from pippin.report.terminal import Terminal
-
-    terminal = Terminal.for_recipe(reading.recipe)
-    for note in reading.notes:
-        terminal.note(note)
-    run_job(reading.recipe, terminal)
-    return 0
+    return carry_out(read_recipe(settings, checks={"device": check_device_name}))
 
 
 def _settings_of(folder: str) -> list[Given]:

@@ -32,7 +32,11 @@ def run(arguments: list[str]) -> int:
     if any(word in ("-h", "--help") for word in arguments):
         print(help_page(INTRO))
         return 0
-    reading = read_command(arguments)
+    return carry_out(read_command(arguments))
+
+
+def carry_out(reading: Reading) -> int:
+    """Do the job that was read; returns the exit code."""
     prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.job import run_job
     from pippin.report.terminal import Terminal

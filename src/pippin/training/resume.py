@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ _APPLIED = {
     "best_metric": "metric of the best model",
     "patience": "patience",
 }
+#: Choices that change nothing that matters to the rest of the run.
+_FREE = {"pad_lengths", "logging_steps", "save_steps", "guards"}
 _RATES = {"learning_rate", "head_learning_rate", "steps", "warmup_steps"}
 #: The same for settings that are in no plan.
 _FIXED_SETTINGS = ("model_name_or_path", "seed", "data_seed", "optim", "dataloader_drop_last")
@@ -143,11 +145,6 @@ def load_weights(model: Any, folder: Path) -> None:
         raise PippinError(f"{folder}: the model's weights are gone, so it cannot be kept.")
     for shard in shards:
         load_model(model, shard, strict=len(shards) == 1)
-
-
-def unknown_fields() -> set[str]:
-    """Choices that no rule here speaks of; a test keeps this list short."""
-    return {item.name for item in fields(Plan)} - _FIXED.keys() - _APPLIED.keys()
 
 
 def _value(plan: Plan, name: str) -> Any:
