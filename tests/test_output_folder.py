@@ -95,3 +95,20 @@ def test_trouble_with_the_disk_ends_in_one_line(train, monkeypatch):
     assert code == 2
     assert "run cannot be written: No space left on device. The disk has" in err
     assert "--resume" in err
+
+
+def test_no_checkpoint_of_the_run_before_is_ever_beside_the_new_record(train, monkeypatch):
+    """Else a kill in between would let the new run go on from the old one's weights."""
+    from pippin.training.run import RunFolder
+
+    train("--output_dir", "run", "--save_steps", "1")
+    seen = []
+    write = RunFolder._write_record
+
+    def look(self) -> None:
+        seen.append(Path("run/checkpoints").exists())
+        write(self)
+
+    monkeypatch.setattr(RunFolder, "_write_record", look)
+    assert train("--output_dir", "run", "--overwrite_output_dir", "--seed", "7")[0] == 0
+    assert seen[:2] == [False, False]

@@ -28,7 +28,7 @@ from pippin.report.terminal import Terminal
 from pippin.training.events import Events
 from pippin.training.inference import Evaluation
 from pippin.training.interrupts import Interrupted
-from pippin.training.resume import Resume, prepare_resume, run_before
+from pippin.training.resume import Resume, find_checkpoint, prepare_resume, run_before
 from pippin.training.run import DataCard, Run, RunFolder, now, open_folder
 from pippin.training.saving import checkpoint_bytes
 from pippin.training.seeding import deterministic_kernels
@@ -76,9 +76,13 @@ def _find_resume(job: PlannedJob, session: Session, folder: RunFolder, terminal:
     before = run_before(job.recipe, folder.before) if job.recipe.wants_training else None
     if before is None:
         return None
-    resume = prepare_resume(job.recipe, session.store(folder), before, job.plan, job.fingerprint)
-    for name, why in resume.passed_over:
+    found = find_checkpoint(job.recipe, session.store(folder))
+    for name, why in found.passed_over:
         terminal.warn(f"{name} was passed over: {why}.")
+    if found.path is None:
+        terminal.note("nothing usable was saved: the run begins again.")
+        return None
+    resume = prepare_resume(found.path, found.step, job.recipe, job.plan, job.fingerprint, before)
     if before.machine.torch != job.machine.torch:
         terminal.warn(
             f"the run began with torch {before.machine.torch} and goes on with {job.machine.torch}: "
@@ -86,9 +90,6 @@ def _find_resume(job: PlannedJob, session: Session, folder: RunFolder, terminal:
         )
     for change in resume.changes:
         terminal.note(f"from here on: {change}.")
-    if resume.path is None:
-        terminal.note("nothing usable was saved: the run begins again.")
-        return None
     terminal.say(f"going on from {resume.path.name} of {job.plan.steps.value}")
     return resume
 

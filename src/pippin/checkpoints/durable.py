@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def _full_sync():  # type: ignore[no-untyped-def]
+def _full_sync() -> Callable[[int], object] | None:
     """macOS's fsync leaves the bytes in the drive's own cache; F_FULLFSYNC does not. None on other systems."""
     import fcntl
 

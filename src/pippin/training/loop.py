@@ -129,7 +129,7 @@ def train(job: Training) -> Outcome:
 
 def _start(job: Training, meter: Meter) -> Progress:
     """The beginning, or the place of the checkpoint with everything as it was there."""
-    if job.resume is None or job.resume.path is None:
+    if job.resume is None:
         return Progress(best=_best_so_far(job))
     state = job.resume.state
     restore_optimiser(job.step, state, job.resume.new_rates)

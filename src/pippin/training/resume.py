@@ -8,7 +8,7 @@ from typing import Any
 
 from pippin.checkpoints import packing
 from pippin.checkpoints.manifest import problem_of, read
-from pippin.checkpoints.store import Store
+from pippin.checkpoints.store import Found, Store
 from pippin.errors import PippinError
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -52,11 +52,9 @@ _APPLIED_SETTINGS = (
 class Resume:
     """Where a run goes on, and what is other than before."""
 
-    path: Path | None
-    """The checkpoint; None where the run begins again."""
+    path: Path
+    """The checkpoint."""
     step: int
-    passed_over: tuple[tuple[str, str], ...]
-    """Checkpoints that could not be used, with the reason."""
     changes: tuple[str, ...]
     """What is applied from here on, in words."""
     new_rates: bool
@@ -78,13 +76,10 @@ def run_before(recipe: Recipe, own: Run | None) -> Run | None:
     return run
 
 
-def find_checkpoint(recipe: Recipe, store: Store) -> tuple[Path | None, int, tuple[tuple[str, str], ...]]:
+def find_checkpoint(recipe: Recipe, store: Store) -> Found:
     """The checkpoint that was asked for, else the newest that verifies."""
-    path = _named_checkpoint(recipe)
-    if path is None:
-        found = store.newest()
-        return found.path, found.step, found.passed_over
-    return path, _check(path), ()
+    named = _named_checkpoint(recipe)
+    return store.newest() if named is None else Found(named, _check(named), ())
 
 
 def _named_checkpoint(recipe: Recipe) -> Path | None:
@@ -101,18 +96,15 @@ def _check(path: Path) -> int:
     return manifest.step
 
 
-def prepare_resume(recipe: Recipe, store: Store, before: Run, plan: Plan, fingerprint: str) -> Resume:
-    """What to go on from. Refused where it would give nonsense."""
+def prepare_resume(path: Path, step: int, recipe: Recipe, plan: Plan, fingerprint: str, before: Run) -> Resume:
+    """Go on from a checkpoint of the run before. Refused where it would give nonsense."""
     refuse_nonsense(before, recipe, plan, fingerprint)
-    path, step, passed_over = find_checkpoint(recipe, store)
-    if path is None:
-        return Resume(None, 0, passed_over, (), False, {})
     changed = [name for name in _APPLIED if getattr(before.plan, name).value != getattr(plan, name).value]
     words = [f"{_APPLIED[name]} {_value(before.plan, name)} → {_value(plan, name)}" for name in changed]
     settings = [name for name in _APPLIED_SETTINGS if getattr(before.recipe, name) != getattr(recipe, name)]
     words += [f"{name} {getattr(before.recipe, name)} → {getattr(recipe, name)}" for name in settings]
     new_rates = bool(_RATES & set(changed)) or "lr_scheduler_type" in settings
-    return Resume(path, step, passed_over, tuple(words), new_rates, packing.read(path))
+    return Resume(path, step, tuple(words), new_rates, packing.read(path))
 
 
 def refuse_nonsense(before: Run, recipe: Recipe, plan: Plan, fingerprint: str) -> None:

@@ -91,21 +91,22 @@ class RunFolder:
         return self.path / _CHECKPOINTS
 
     def begin(self, run: Run) -> None:
-        """Make the folder and write the record, then delete what an earlier run wrote, by its own record.
+        """Make the folder and write the record, and delete what an earlier run wrote, by its own record.
 
-        In this order, so that the folder is known as ours at every moment. Anything else in it stays.
+        The order matters where it is cut short: the folder is known as ours at every moment, and no checkpoint of the
+        earlier run is ever beside the record of this one. Anything else in the folder stays.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         before = read_run(self.path)
         old = before.files if before else ()
+        if before:
+            Store(self.checkpoints).drop_all()
         self.run = replace(run, files=tuple(dict.fromkeys((_RECORD, _EVENTS, *old))))
         self._write_record()
         for name in old:
             if name != _RECORD and Path(name).name == name and (self.path / name).is_file():
                 (self.path / name).unlink()
-        if before:
-            Store(self.checkpoints).drop_all()
-            shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+        shutil.rmtree(self.path / _STAGING, ignore_errors=True)
         self.update(files=(_RECORD, _EVENTS))
 
     def go_on(self, run: Run, step: int) -> None:

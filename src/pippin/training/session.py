@@ -67,7 +67,7 @@ class Session:
         assert self.data.train is not None
         assert self.step is not None
         seed_everything(self.recipe.seed, self.backend)  # dropout draws from here on, whatever loading drew
-        if resume is not None and resume.path is not None:
+        if resume is not None:
             load_weights(self.model, resume.path)
         events.emit("started", steps=self.plan.steps.value)
         saver = Saver(

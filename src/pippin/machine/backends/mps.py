@@ -26,7 +26,7 @@ from pippin.machine.check import release
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.machine import Device
 from pippin.machine.memory import Relief
-from pippin.machine.system import chip_name
+from pippin.machine.system import chip_name, macos_release
 from pippin.machine.work import Work
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def facts() -> MacFacts:
     import torch
 
     # Not the package's metadata: this is the torch that runs.
-    return MacFacts(str(torch.__version__), platform.mac_ver()[0], _chip())
+    return MacFacts(str(torch.__version__), macos_release(), _chip())
 
 
 def _chip() -> str:
