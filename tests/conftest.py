@@ -15,6 +15,7 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["PIPPIN_CACHE"] = "off"  # for fixtures of a session; each test has a cache of its own
 # Two threads on a model this small only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -68,6 +69,11 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIPPIN_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import typing
@@ -72,6 +73,70 @@ def test_pairs_as_arrays(classifier):
 def test_wrong_texts_are_named(classifier, texts, pairs, message):
     with pytest.raises(pippin.PippinError, match=message):
         classifier.predict(texts, pairs)
+
+
+def test_a_stream_is_answered_as_a_list(classifier, monkeypatch):
+    texts = [f"{words} {number}" for number in range(20) for words in TEXTS]
+    whole, pairs = classifier.predict(texts), classifier.predict(texts, texts[::-1])
+    monkeypatch.setattr("pippin.data.chunks.MOST_ROWS", 7)
+    for found, wanted in [
+        (classifier.stream(iter(texts)), whole),
+        (classifier.predict(texts), whole),
+        (classifier.stream(iter(texts), iter(texts[::-1])), pairs),
+    ]:
+        answers = list(found)
+        assert [answer.label for answer in answers] == [answer.label for answer in wanted]
+        assert [answer.score for answer in answers] == pytest.approx([answer.score for answer in wanted], abs=1e-5)
+    assert list(classifier.stream([])) == []
+
+
+def test_a_stream_takes_what_it_needs(classifier, monkeypatch):
+    """Texts without end: each answer comes when a few chunks are read."""
+    monkeypatch.setattr("pippin.data.chunks.MOST_ROWS", 7)
+    numbers = itertools.count()
+    answers = classifier.stream(f"the saw {number}" for number in numbers)
+    found = list(itertools.islice(answers, 30))
+    answers.close()
+    assert len(found) == 30
+    assert next(numbers) <= 30 + 3 * 7
+
+
+def test_the_tokenizer_serves_one_thread_at_a_time(classifier, monkeypatch):
+    """A stream's thread may be at work while other texts are predicted."""
+    monkeypatch.setattr("pippin.data.chunks.MOST_ROWS", 2)
+    held = []
+
+    class Watched:
+        def __call__(self, *arguments, **settings):
+            held.append(watched._tokenizer_is_free.locked())
+            return classifier.tokenizer(*arguments, **settings)
+
+        def __getattr__(self, name):
+            return getattr(classifier.tokenizer, name)
+
+    watched = Predictor(classifier.inference, Watched(), classifier.labels, classifier.max_length, None)
+    for _ in watched.stream(TEXTS * 2):
+        watched.predict(TEXTS)
+    assert len(held) == 3 + 6 * 2
+    assert all(held)
+
+
+@pytest.mark.parametrize(
+    ("texts", "pairs", "message"),
+    [
+        ([*["a"] * 9, None], None, r"texts\[9\] is None"),
+        (["a"] * 9, [*["a"] * 8, ""], r"pairs\[8\] is empty"),
+        (["a"] * 9, ["b"] * 8, "the pairs end after 8"),
+        (["a"] * 8, ["b"] * 9, "the texts end after 8"),
+        ("a", None, "list of texts"),
+    ],
+)
+def test_wrong_texts_of_a_stream_are_named(classifier, monkeypatch, texts, pairs, message):
+    monkeypatch.setattr("pippin.data.chunks.MOST_ROWS", 4)
+    with pytest.raises(pippin.PippinError, match=message):
+        list(classifier.stream(texts, pairs))
+    with pytest.raises(pippin.PippinError, match="1 text a row"):
+        trained_on(classifier, "comment").stream(["a"], ["b"])
 
 
 def test_as_many_texts_as_in_training(classifier):

@@ -106,7 +106,7 @@ def test_test_file_without_labels(train, word_file, write_rows):
 
 
 def test_evaluate_only(train, word_file, run_cli, write_rows):
-    train(word_file, "--num_train_epochs", "15", "--learning_rate", "5e-3", "--per_device_train_batch_size", "16")
+    train(word_file, "--num_train_epochs", "25", "--learning_rate", "5e-3", "--per_device_train_batch_size", "16")
     held = write_rows("held.csv", make_rows(30, seed=9))
     code, _, err = run_cli(
         "train", "--validation_file", held, "--do_eval", "--model_name_or_path", "run", "--output_dir", "judged"
@@ -149,7 +149,7 @@ def test_run_record_comes_back_as_the_same_data(train, word_file):
 
 
 def test_models_own_classes_decide_when_nothing_is_trained(train, word_file, write_rows, run_cli):
-    train(word_file, "--num_train_epochs", "15", "--learning_rate", "5e-3", "--per_device_train_batch_size", "16")
+    train(word_file, "--num_train_epochs", "25", "--learning_rate", "5e-3", "--per_device_train_batch_size", "16")
     two = write_rows("two.csv", [row for row in make_rows(40, seed=8) if row["label"] != "food"])
     arguments = ["--do_eval", "--model_name_or_path", "run"]
     code, _, err = run_cli("train", "--validation_file", two, *arguments, "--output_dir", "judged")

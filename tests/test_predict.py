@@ -25,7 +25,7 @@ def trained(tiny_model, tmp_path_factory) -> Path:
     rows = folder / "words.jsonl"
     rows.write_text("".join(json.dumps(row) + "\n" for row in make_rows(120)))
     pippin.train(rows, model_name_or_path=tiny_model, output_dir=folder / "run", learning_rate=5e-3,
-                 num_train_epochs=15, per_device_train_batch_size=16, quiet=True)  # fmt: skip
+                 num_train_epochs=25, per_device_train_batch_size=16, quiet=True)  # fmt: skip
     return folder / "run"
 
 
@@ -255,7 +255,7 @@ def test_missing_text_column_names_those_that_are_there(run_cli, trained, write_
     assert "animal" in out
 
 
-def refuse_to_load(*_: object) -> None:
+def refuse_to_load(*_: object, **__: object) -> None:
     raise AssertionError("the model was loaded")
 
 
@@ -282,8 +282,8 @@ def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
         raise PippinError("broken")
 
     for place, failure, message in [
-        ("pippin.training.predictions.write_labelled", full, "--output out.csv cannot be written: No space left"),
-        ("pippin.predictor.Predictor.predict", broken, "pippin: broken"),
+        ("pippin.training.predictions.LabelledWriter.write", full, "--output out.csv cannot be written: No space left"),
+        ("pippin.predictor.Predictor.answers", broken, "pippin: broken"),
     ]:
         with monkeypatch.context() as patch:
             patch.setattr(place, failure)
@@ -292,6 +292,96 @@ def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
         assert message in err
         assert not Path("out.csv.partial").exists()
         assert Path("out.csv").read_bytes() == before
+
+
+@pytest.fixture
+def small_chunks(monkeypatch) -> int:
+    """Seven rows at a time."""
+    monkeypatch.setattr("pippin.data.chunks.MOST_ROWS", 7)
+    return 7
+
+
+@pytest.mark.parametrize("source", ["csv", "tsv", "jsonl", "json", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_chunks_are_answered_as_the_whole(run_cli, trained, write_rows, monkeypatch, source, suffix):
+    rows = [{"id": n, "text": row["text"] if n % 5 else ""} for n, row in enumerate(make_rows(40, seed=3))]
+    path = write_rows(f"new.{source}", rows)
+    assert run_cli("predict", trained, "--file", path, "--output", f"whole.{suffix}")[0] == 0
+    monkeypatch.setattr("pippin.data.chunks.MOST_ROWS", 7)
+    code, _, err = run_cli("predict", trained, "--file", path, "--output", f"chunks.{suffix}")
+    assert code == 0, err
+    assert Path(f"chunks.{suffix}").read_bytes() == Path(f"whole.{suffix}").read_bytes()
+    assert "8 of 40 rows, the first in" in err
+    assert "row 1" in err
+
+
+class CountedInput(io.BytesIO):
+    """Standard input that knows how far it was read."""
+
+    def __init__(self, raw: bytes):
+        super().__init__(raw)
+        self.buffer = self
+
+
+def test_standard_input_flows(run_cli, trained, small_chunks, monkeypatch):
+    """Rows are written while most of the input is still to be read."""
+    monkeypatch.setattr("pippin.data.text_files._BLOCK", 16)
+    texts = [row["text"] for row in make_rows(210, seed=4)]
+    source = CountedInput("\n".join(texts).encode())
+    size, seen = len(source.getvalue()), []
+    monkeypatch.setattr("sys.stdin", source)
+    from pippin.training.predictions import LabelledWriter
+
+    write = LabelledWriter.write
+
+    def watched(self, columns, answers):
+        seen.append(source.tell() / size)
+        write(self, columns, answers)
+
+    monkeypatch.setattr(LabelledWriter, "write", watched)
+    code, out, err = run_cli("predict", trained)
+    assert code == 0, err
+    assert [row["text"] for row in csv.DictReader(io.StringIO(out))] == texts
+    assert len(seen) == 210 / small_chunks
+    assert all(share < (number + 4) / len(seen) for number, share in enumerate(seen))
+
+
+def test_line_ends_of_standard_input_across_blocks(run_cli, trained, type_in, monkeypatch):
+    for block in (1, 2, 3, 5):
+        monkeypatch.setattr("pippin.data.text_files._BLOCK", block)
+        type_in("the café\r\n\rthe wolf\n\r\n".encode())
+        _, out, _ = run_cli("predict", trained)
+        assert [row["text"] for row in csv.DictReader(io.StringIO(out))] == ["the café", "", "the wolf", ""]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("new.jsonl", '{"text": ["a"]}', r"row 39 (line 39): column 'text' is ['a'], not a text"),
+        ("new.jsonl", '{"text": "\\ud83d"}', "row 39 (line 39): column 'text' holds half of a character"),
+        ("new.jsonl", '{"text": ', "line 39: not valid JSON"),
+        ("new.csv", "one,two", "row 38 (line 39) has 2: 'one,two'"),
+    ],
+)
+@pytest.mark.usefixtures("small_chunks")
+def test_a_late_mistake_leaves_the_old_output(run_cli, trained, name, line, message):
+    rows = [row["text"] for row in make_rows(37)]
+    lines = ["text", *rows] if name.endswith("csv") else [json.dumps({"text": text}) for text in ["first", *rows]]
+    Path(name).write_text("\n".join([*lines, line]) + "\n")
+    Path("out.csv").write_text("as it was")
+    code, out, err = run_cli("predict", trained, "--file", name, "--output", "out.csv")
+    assert (code, out) == (2, "")
+    assert f"{name}" in err
+    assert message in err
+    assert Path("out.csv").read_text() == "as it was"
+    assert not Path("out.csv.partial").exists()
+
+
+def test_a_chunk_without_any_text(run_cli, trained, type_in, small_chunks):
+    type_in(b"the wolf\n" + b"\n" * 3 * small_chunks + b"the soup\n")
+    code, out, err = run_cli("predict", trained)
+    assert code == 0, err
+    assert labels_of(out) == ["animal", *[""] * 3 * small_chunks, "food"]
 
 
 def test_the_hub_is_asked_aloud(run_cli, monkeypatch):
@@ -339,6 +429,7 @@ def test_any_calls_show_few_shapes_where_the_device_needs_them(trained, monkeypa
     monkeypatch.setattr(CpuBackend, "to_device", to_device)
     free = pippin.load(trained, device="cpu")
     monkeypatch.setattr(CpuBackend, "shape_limit", 8)
+    monkeypatch.setattr(CpuBackend, "packed_attention", None)
     bounded = pippin.load(trained, device="cpu")
     draw = random.Random(0)
     words = [word for row in make_rows(60) for word in row["text"].split()]

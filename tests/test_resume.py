@@ -250,13 +250,13 @@ def test_a_damaged_best_model_is_never_kept(command, interrupt, run_cli):
     interrupt(18)
     command("run", *flags, "--num_train_epochs", 2)
     best = json.loads(Path("run/checkpoints/step-18/state.json").read_text())["best"]["step"]
-    assert best == 16
-    path = Path("run/checkpoints/step-16/model.safetensors")
+    assert best in (4, 8, 12, 16)
+    path = Path(f"run/checkpoints/step-{best}/model.safetensors")
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     # A rate that ruins the model makes sure that no later one is better.
     code, out, error = run_cli("resume", "run", "--learning_rate", "0.9")
     assert code == 0, error
-    assert "best model, that of step 16, cannot be used (model.safetensors was changed or damaged)" in out
+    assert f"best model, that of step {best}, cannot be used (model.safetensors was changed or damaged)" in out
     assert json.loads(Path("run/report.json").read_text())["best_step"] == 28
 
 

@@ -41,8 +41,11 @@ def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **set
         return run_job(reading.recipe, terminal)
 
 
-def load(folder: str | PathLike[str], device: str | None = None) -> Predictor:
+def load(folder: str | PathLike[str], device: str | None = None, int8: bool = False) -> Predictor:
     """A trained model, ready to predict: a Pippin run or any transformers classifier's folder.
+
+    With ``int8`` its linear layers compute in 8 bits: faster, for the CPU only, and inexact, so labels may differ from
+    the exact model's.
 
     >>> load("runs/reviews").predict(["What a lovely film"])   # doctest: +SKIP
     [Prediction(label='positive', score=0.98, value=None)]
@@ -55,7 +58,7 @@ def load(folder: str | PathLike[str], device: str | None = None) -> Predictor:
             warnings.warn(too_late, stacklevel=2)
         from pippin.predictor import Predictor
 
-        return Predictor.load(str(folder), device)
+        return Predictor.load(str(folder), device, int8)
 
 
 @contextmanager

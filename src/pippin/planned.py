@@ -7,8 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pippin.data.dataset import Dataset, prepare
-from pippin.data.encoding import EncodedSplits, encode
+from pippin.data.encoding import Encoded, EncodedSplits, encode
+from pippin.data.examples import Examples
 from pippin.data.sources import find_source
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
@@ -89,16 +92,22 @@ def _encode_and_plan(
     limit = longest_input(tokenizer, config)
     length = min(recipe.max_seq_length, limit or recipe.max_seq_length)
     test = data.test if recipe.wants_prediction else {}
+
+    def encoded(split: Examples) -> Encoded:
+        return encode(split, tokenizer, length, fresh=recipe.overwrite_cache)
+
     rows = EncodedSplits(
-        encode(data.train, tokenizer, length) if data.train and recipe.wants_training else None,
-        {name: encode(split, tokenizer, length) for name, split in data.validation.items()},
-        {name: encode(split, tokenizer, length) for name, split in test.items()},
+        encoded(data.train) if data.train and recipe.wants_training else None,
+        {name: encoded(split) for name, split in data.validation.items()},
+        {name: encoded(split) for name, split in test.items()},
     )
     facts = Rows(
         lengths=rows.train.lengths if rows.train else None,
         evaluated=tuple(split.lengths for split in (*rows.validation.values(), *rows.test.values())),
         outputs=data.labels.outputs,
         has_validation=bool(rows.validation),
+        pads_left=any(split.pad_left for split in rows.all()),
+        words=len(np.unique(rows.train.tokens)) if rows.train else 0,
     )
     return rows, make_plan(recipe, machine, data.task, config, limit, facts)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from pippin.data.batches import (
     WINDOW,
-    collate,
     evaluation_order,
     evaluation_shapes,
     fixed_order,
@@ -19,7 +17,6 @@ from pippin.data.batches import (
     spread_lengths,
     training_order,
 )
-from pippin.data.encoding import Encoded
 
 STRATEGIES = ["windows", "random", "sequential"]
 
@@ -194,51 +191,3 @@ def test_very_many_lengths_are_planned_roughly():
 
 def test_lengths_without_limit_are_all_planned():
     assert plan_lengths(np.array([5, 3, 5, 9]), None) == (3, 5, 9)
-
-
-@pytest.fixture
-def encoded() -> Encoded:
-    """Three rows of 2, 4 and 1 tokens."""
-    return Encoded(
-        tokens=np.array([11, 12, 21, 22, 23, 24, 31], dtype=np.int32),
-        segments=np.array([0, 1, 0, 0, 1, 1, 0], dtype=np.int32),
-        offsets=np.array([0, 2, 6, 7]),
-        labels=np.array([5, 6, 7]),
-        cut=0,
-    )
-
-
-def test_collate_pads_to_the_smallest_planned_length(encoded):
-    batch = collate(replace(encoded, pad_token=99), np.array([2, 0]), (3, 8))
-    assert batch.inputs["input_ids"].tolist() == [[31, 99, 99], [11, 12, 99]]
-    assert batch.inputs["attention_mask"].tolist() == [[1, 0, 0], [1, 1, 0]]
-    assert batch.inputs["token_type_ids"].tolist() == [[0, 0, 0], [0, 1, 0]]
-    assert batch.labels.tolist() == [7, 5]
-    assert batch.rows.tolist() == [2, 0]
-    assert batch.tokens == 6
-    assert {str(tensor.dtype) for tensor in [*batch.inputs.values(), batch.labels]} == {"torch.int64"}
-
-
-def test_collate_pads_nothing_where_a_planned_length_fits(encoded):
-    assert collate(encoded, np.array([0]), (2, 4)).inputs["input_ids"].tolist() == [[11, 12]]
-
-
-def test_collate_takes_the_longest_where_no_planned_length_holds_it(encoded):
-    batch = collate(encoded, np.array([0, 1]), (2, 3))
-    assert batch.inputs["input_ids"].tolist() == [[11, 12, 0, 0], [21, 22, 23, 24]]
-    assert batch.inputs["attention_mask"].tolist() == [[1, 1, 0, 0], [1, 1, 1, 1]]
-    assert batch.inputs["token_type_ids"].tolist() == [[0, 1, 0, 0], [0, 0, 1, 1]]
-
-
-def test_collate_without_segments_and_labels(encoded):
-    bare = Encoded(encoded.tokens, None, encoded.offsets, None, 0)
-    batch = collate(bare, np.array([0]), ())
-    assert set(batch.inputs) == {"input_ids", "attention_mask"}
-    assert batch.labels is None
-
-
-def test_collate_pads_on_the_left_where_the_model_wants_it(encoded):
-    batch = collate(replace(encoded, pad_left=True, pad_token=99), np.array([0, 1]))
-    assert batch.inputs["input_ids"].tolist() == [[99, 99, 11, 12], [21, 22, 23, 24]]
-    assert batch.inputs["attention_mask"].tolist() == [[0, 0, 1, 1], [1, 1, 1, 1]]
-    assert batch.inputs["token_type_ids"].tolist() == [[0, 0, 0, 1], [0, 0, 1, 1]]

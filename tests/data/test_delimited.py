@@ -6,7 +6,7 @@ import pandas
 import pytest
 from data_helpers import WORDS, changed, lines, load, refusal, text, write
 
-from pippin.data.delimited import parse_delimited
+from pippin.data.delimited import open_delimited
 
 ROWS = lines(40)
 TAB_ROWS = lines(40, separator="\t")
@@ -238,7 +238,8 @@ def test_line_of_every_row_in_a_long_file():
     body = [
         f'"{word}\n{word}",{number}' if number % 3 else f"{word},{number}" for number, word in enumerate(WORDS * 50)
     ]
-    table = parse_delimited("\n".join(["text,label", *body]), "x.csv", ".csv")
+    rows = "\n".join(["text,label", *body])
+    table = open_delimited(lambda: iter([rows]), "x.csv", ".csv").whole()
     expected, line = [], 2
     for number in range(len(body)):
         expected.append(line)

@@ -7,7 +7,7 @@ import pytest
 from data_helpers import text
 
 from pippin.data import encoding
-from pippin.data.batches import collate
+from pippin.data.collate import collate
 from pippin.data.encoding import encode
 from pippin.data.examples import Examples
 
@@ -69,3 +69,57 @@ def test_no_row_is_without_a_token(tokenizer, monkeypatch, segments):
 def test_model_without_segments(tokenizer, monkeypatch):
     monkeypatch.setattr(tokenizer, "model_input_names", ["input_ids", "attention_mask"])
     assert encode(Examples(TEXTS, None, None, [], ""), tokenizer, 16).segments is None
+
+
+@pytest.fixture
+def counted(tokenizer, monkeypatch):
+    """Caches rows however few, and counts how often they were tokenised."""
+    monkeypatch.setattr(encoding, "_CACHED_ROWS", 1)
+    calls = []
+    tokenise = encoding._tokenise
+    monkeypatch.setattr(encoding, "_tokenise", lambda *arguments: calls.append(1) or tokenise(*arguments))
+    return calls
+
+
+@pytest.mark.parametrize("pairs", [None, PAIRS], ids=["single", "pairs"])
+def test_tokens_come_from_the_cache_the_second_time(tokenizer, counted, pairs):
+    examples = Examples(TEXTS, pairs, np.arange(25), list(range(1, 26)), "x.csv")
+    first, second = encode(examples, tokenizer, 16), encode(examples, tokenizer, 16)
+    assert len(counted) == 1
+    np.testing.assert_array_equal(first.tokens, second.tokens)
+    np.testing.assert_array_equal(first.offsets, second.offsets)
+    np.testing.assert_array_equal(first.segments, second.segments)
+    assert (first.cut, first.unknown, first.pad_token) == (second.cut, second.unknown, second.pad_token)
+    encode(examples, tokenizer, 16, fresh=True)
+    assert len(counted) == 2
+
+
+def test_other_texts_lengths_and_tokenizers_have_other_tokens(tokenizer, counted, tmp_path):
+    from tokenizers import AddedToken
+    from transformers import AutoTokenizer
+
+    def examples(texts, pairs=None):
+        return Examples(texts, pairs, None, [], "x.csv")
+
+    tokenizer.save_pretrained(tmp_path)
+    other = AutoTokenizer.from_pretrained(tmp_path)
+    other.add_tokens([AddedToken("more")])
+    encode(examples(TEXTS), tokenizer, 16)
+    for changed, used, most in [
+        (examples(TEXTS), tokenizer, 17),
+        (examples(TEXTS), other, 16),
+        (examples([*TEXTS[:-1], TEXTS[-1] + "s"]), tokenizer, 16),
+        (examples([TEXTS[0] + TEXTS[1], "", *TEXTS[2:]]), tokenizer, 16),
+        (examples(TEXTS, PAIRS), tokenizer, 16),
+        (examples(TEXTS, [""] * 25), tokenizer, 16),
+    ]:
+        before = len(counted)
+        encode(changed, used, most)
+        assert len(counted) == before + 1
+
+
+def test_few_rows_are_not_cached(tokenizer):
+    encode(Examples(TEXTS, None, None, [], "x.csv"), tokenizer, 16)
+    home = encoding.cache.folder()
+    assert home is not None
+    assert not home.exists()

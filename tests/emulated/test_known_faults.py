@@ -52,7 +52,7 @@ def test_long_products_on_the_first_chips(run_cli, write_rows, tiny_model, mps):
         assert run_cli(*common, "--output_dir", "newer")[0] == 0
     assert json.loads(Path("newer/run.json").read_text())["plan"]["micro_batch"]["value"] == 640
     norms = [[event["grad_norm"] for event in events(folder, "log")] for folder in ("run", "newer")]
-    assert norms[0] == pytest.approx(norms[1], rel=0.2), "dropout differs, a thousandfold gradient would show"
+    assert norms[0] == pytest.approx(norms[1], rel=0.5), "dropout differs, a thousandfold gradient would show"
 
 
 def test_recomputed_dropout(train, word_file, mps):

@@ -40,7 +40,7 @@ def test_memory_stays_bounded_where_dynamic_padding_grows(train, uneven_file, mp
         model(input_ids=tokens.to("mps"), attention_mask=torch.ones_like(tokens).to("mps")).logits.sum().backward()
         held.append(mps.memory().driver)
     assert held[-1] > 1.5 * held[len(held) // 5], "it grows on"
-    assert mps.memory().graphs > 2 * graphs, "although this has no optimiser and no evaluation"
+    assert mps.memory().graphs > 1.4 * graphs, "although this has no optimiser and no evaluation"
 
 
 def _model(folder: str) -> torch.nn.Module:

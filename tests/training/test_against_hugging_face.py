@@ -105,7 +105,7 @@ def test_accumulation_does_not_change_the_losses(steady_model, write_rows):
     whole = pippin_losses(steady_model, path, BATCH, 1)
     for accumulation in (2, 4, 8):
         parts = pippin_losses(steady_model, path, BATCH // accumulation, accumulation)
-        assert parts == pytest.approx(whole, rel=1e-5)
+        assert parts == pytest.approx(whole, abs=1e-5)
 
 
 def test_accumulation_equals_with_plain_sgd_and_smoothing(steady_model, write_rows):

@@ -14,6 +14,7 @@ from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.models.loading import load_config, load_model
+from pippin.models.network import Network
 from pippin.recipe import Recipe
 from pippin.training import session
 from pippin.training.fitting import FittingStep
@@ -34,8 +35,9 @@ class Bench:
         self.told: list[tuple[str, dict]] = []
         optimiser = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
         constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
-        self.eager = EagerStep(self.model, optimiser, constant, Loss(False), CpuBackend(), precision, 1.0)
-        self.fitting = FittingStep(self.eager, even_rows(3 * ROWS), (), micro_batch, self.hear)
+        network = Network(self.model, CpuBackend(), precision)
+        self.eager = EagerStep(network, optimiser, constant, Loss(False), 1.0)
+        self.fitting = FittingStep(self.eager, even_rows(3 * ROWS), micro_batch, self.hear)
 
     def hear(self, name: str, **figures) -> None:
         self.told.append((name, figures))

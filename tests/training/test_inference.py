@@ -18,6 +18,7 @@ from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.models.loading import load_config, load_model
+from pippin.models.network import Network
 from pippin.recipe import Recipe
 from pippin.training import session
 from pippin.training.inference import MOST_ROWS, Inference
@@ -62,6 +63,7 @@ def seen(monkeypatch) -> Seen:
         return tensor
 
     monkeypatch.setattr(CpuBackend, "shape_limit", 8)
+    monkeypatch.setattr(CpuBackend, "packed_attention", None)
     monkeypatch.setattr(CpuBackend, "evaluation_tokens", BUDGET)
     monkeypatch.setattr(CpuBackend, "to_device", to_device)
     return shapes
@@ -103,9 +105,11 @@ def all_shapes(pad_lengths: tuple[int, ...], most_rows: int = MOST_ROWS) -> set[
 def test_few_shapes_give_the_same_logits(model, pad_lengths, most_rows):
     for count in (1, 2, 37, 150):
         encoded = random_rows(count)
-        expected, _ = Inference(model, CpuBackend(), most_rows=most_rows).logits(encoded)
+        expected, _ = Inference(Network(model, CpuBackend()), most_rows).logits(encoded)
         told: list[int] = []
-        found, batches = Inference(model, CpuBackend(), "fp32", pad_lengths, most_rows).logits(encoded, told.append)
+        found, batches = Inference(Network(model, CpuBackend(), pad_lengths=pad_lengths), most_rows).logits(
+            encoded, told.append
+        )
         np.testing.assert_allclose(found, expected, atol=1e-5)
         assert len(told) == batches
         assert sum(told) == count, "rows that only fill a batch are not counted"
@@ -116,8 +120,8 @@ def test_the_number_of_shapes_is_bounded_over_any_number_of_splits(model):
     free, bounded = RecordingBackend(), RecordingBackend()
     for count in range(1, 120, 3):
         encoded = random_rows(count, longest=10 + count % 55)
-        expected, _ = Inference(model, free).logits(encoded)
-        found, _ = Inference(model, bounded, pad_lengths=lengths).logits(encoded)
+        expected, _ = Inference(Network(model, free)).logits(encoded)
+        found, _ = Inference(Network(model, bounded, pad_lengths=lengths)).logits(encoded)
         np.testing.assert_allclose(found, expected, atol=1e-5)
     assert bounded.seen.evaluation <= all_shapes(lengths)
     assert len(all_shapes(lengths)) <= 3 * len(lengths)
@@ -127,7 +131,7 @@ def test_the_number_of_shapes_is_bounded_over_any_number_of_splits(model):
 def test_a_device_without_limit_gets_no_filled_batches(model):
     backend = RecordingBackend()
     encoded = random_rows(50)
-    Inference(model, backend).logits(encoded)
+    Inference(Network(model, backend)).logits(encoded)
     assert sum(rows for rows, _ in backend.seen.evaluation) == 50
     assert max(width for _, width in backend.seen.evaluation) == encoded.lengths.max()
 
@@ -171,12 +175,12 @@ def pad_lengths(folder: str) -> tuple[int, ...]:
 @pytest.mark.parametrize("pad_lengths", [(), (16, 32, 64)])
 def test_out_of_memory_gives_the_same_logits_in_smaller_batches(model, device, pad_lengths):
     encoded = random_rows(150)
-    expected, batches = Inference(model, RecordingBackend(), pad_lengths=pad_lengths).logits(encoded)
+    expected, batches = Inference(Network(model, RecordingBackend(), pad_lengths=pad_lengths)).logits(encoded)
     memory = SmallMemory(150, OUT_OF_MEMORY[device])
     memory.watch(model)
     told: list[str] = []
     counted: list[int] = []
-    inference = Inference(model, RecordingBackend(), pad_lengths=pad_lengths, notice=told.append)
+    inference = Inference(Network(model, RecordingBackend(), pad_lengths=pad_lengths), notice=told.append)
     found, more_batches = inference.logits(encoded, counted.append)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert told == ["smaller_evaluation_batches"]
@@ -207,7 +211,7 @@ def test_memory_of_a_failed_batch_is_free_before_the_next(model):
             raise RuntimeError(OUT_OF_MEMORY["mps"])
 
     model.bert.pooler.dense.register_forward_hook(fail_above_4_rows)
-    Inference(model, CpuBackend()).logits(random_rows(20))
+    Inference(Network(model, CpuBackend())).logits(random_rows(20))
     assert set(alive) == {0}
 
 
@@ -215,10 +219,10 @@ def test_a_row_that_does_not_fit_and_other_errors_are_the_end(model):
     memory = SmallMemory(20)
     memory.watch(model)
     with pytest.raises(RuntimeError, match="CUDA out of memory"):
-        Inference(model, CpuBackend()).logits(random_rows(40))
+        Inference(Network(model, CpuBackend())).logits(random_rows(40))
     memory.failures, memory.words = 0, "an operator is missing"
     with pytest.raises(RuntimeError, match="operator is missing"):
-        Inference(model, CpuBackend()).logits(random_rows(40))
+        Inference(Network(model, CpuBackend())).logits(random_rows(40))
     assert memory.failures == 1
 
 

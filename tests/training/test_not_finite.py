@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from conftest import make_rows
 from pippin.data.examples import Examples
@@ -138,17 +139,18 @@ def test_a_run_stops_at_the_next_log(run_cli, word_file, tiny_model, monkeypatch
 def test_rows_are_numbered_as_in_the_file(run_cli, write_rows, tiny_model, monkeypatch):
     """With a part held out for validation, a row that poisons its step is named by its number in the file."""
     rows = make_rows(120)
-    rows[57]["text"] = "cat"
+    rows[57]["text"] = "☃"
+    unknown = AutoTokenizer.from_pretrained(tiny_model).unk_token_id
     load = session.load_model
 
     def load_poisoned(*arguments):
         model = load(*arguments)
 
-        def poison(module, inputs, output):
-            short = inputs[0].eq(0).sum(dim=1).eq(inputs[0].shape[1] - 3)  # a row of a single word
-            return output * torch.where(short, nan, 1.0)[:, None, None] if module.training else output
+        def poison(module, inputs, named, output):
+            bad = named["input_ids"].eq(unknown)
+            return output * torch.where(bad, nan, 1.0)[:, :, None] if module.training else output
 
-        model.bert.embeddings.word_embeddings.register_forward_hook(poison)
+        model.bert.embeddings.register_forward_hook(poison, with_kwargs=True)
         return model
 
     monkeypatch.setattr(session, "load_model", load_poisoned)

@@ -27,11 +27,12 @@ def loaded(monkeypatch) -> list:
 def test_attention_is_what_the_device_asks_for(train, word_file, monkeypatch, loaded):
     asked = []
     monkeypatch.setattr(CpuBackend, "attention", lambda self, work: asked.append(work) or "eager")
+    monkeypatch.setattr(CpuBackend, "packed_attention", None)
     train(word_file, "--bf16", "--use_cpu")
     predictor.Predictor.load("run", "cpu")
     assert [work.precision for work in asked] == ["bf16", "fp32"]
-    assert [model.config._attn_implementation for model in loaded] == ["eager", "eager"]
-    assert "eager" not in Path("run/config.json").read_text(), "the next device may do better"
+    assert [model.config._attn_implementation for model in loaded] == ["pippin_padded_eager"] * 2
+    assert "attn" not in Path("run/config.json").read_text(), "the next device may do better"
 
 
 def test_guards_and_smaller_micro_batches_are_said_and_kept(train, word_file, monkeypatch):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from pippin.data.batches import collate
+from pippin.data.collate import collate
 from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
 from pippin.machine.backends import get_backend
 from pippin.models.loading import load_config, load_model
+from pippin.models.network import Network
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
 from pippin.training.losses import Loss
@@ -23,6 +24,7 @@ class FixedPlan:
 
     learning_rate = Choice(0.1, "")
     head_learning_rate = Choice(0.4, "")
+    step = Choice("plain calls", "")
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def make_step(model, **settings) -> EagerStep:
     recipe = Recipe(optim="sgd", **settings)
     optimiser = make_optimiser(model, recipe, FixedPlan())
     constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
-    return EagerStep(model, optimiser, constant, Loss(False), get_backend("cpu"), "fp32", recipe.max_grad_norm)
+    return EagerStep(Network(model, get_backend("cpu")), optimiser, constant, Loss(False), recipe.max_grad_norm)
 
 
 def weights(model) -> torch.Tensor:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pippin.data.batches import Batch
+from pippin.data.encoding import Encoded
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.training.losses import Loss
 from pippin.verify.compare import Experiment, compare
@@ -22,14 +23,13 @@ def experiment(tiny_model) -> Experiment:
 
     torch.manual_seed(0)
     config = BertConfig.from_pretrained(tiny_model, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    batches = []
-    for length in (9, 14):
-        tokens = torch.randint(5, 60, (4, length))
-        inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
-        batches.append(Batch(inputs, torch.tensor([0, 1, 0, 1]), np.arange(4)))
+    lengths = np.repeat([9, 14], 4)
+    tokens = torch.randint(5, 60, (int(lengths.sum()),)).numpy()
+    rows = Encoded(tokens, None, np.concatenate([[0], np.cumsum(lengths)]), np.array([0, 1, 0, 1] * 2))
     return Experiment(
         BertForSequenceClassification(config),
-        batches,
+        rows,
+        [np.arange(4), np.arange(4, 8)],
         Loss(regression=False),
         lambda model: torch.optim.AdamW(model.parameters(), lr=1e-3),
     )
@@ -120,7 +120,7 @@ def test_lost_updates_are_found_and_placed(experiment):
             faulty = True
 
     faulty = False
-    broken = Experiment(experiment.model, experiment.batches, experiment.loss, make_optimiser)
+    broken = replace(experiment, make_optimiser=make_optimiser)
     findings = compare(broken, CpuBackend(), Device(), "fp32")
     wrong = {finding.name: finding.worst for finding in findings if not finding.agrees}
     assert wrong == {"weights after a step": "bert.pooler.dense.weight"}

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-from pippin.data.encoding import Encoded
-
-if TYPE_CHECKING:
-    import torch
 
 #: Batches whose rows are sorted by length together. More means less padding and less mixing: lengths go with classes.
 WINDOW = 16
@@ -22,20 +15,6 @@ _BATCH_COST = 256
 _SHORTEST = 16
 #: Most lengths that plan_lengths weighs against each other; its table grows with the square.
 _MOST_CANDIDATES = 512
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Padded inputs of some rows, on the CPU."""
-
-    inputs: dict[str, torch.Tensor]
-    labels: torch.Tensor | None
-    rows: np.ndarray
-
-    @property
-    def tokens(self) -> int:
-        """Tokens with padding: what the device computes."""
-        return self.inputs["input_ids"].numel()
 
 
 def training_order(lengths: np.ndarray, batch_size: int, strategy: str, seed: int, epoch: int) -> list[np.ndarray]:
@@ -158,30 +137,6 @@ def plan_lengths(batch_lengths: np.ndarray, most: int | None) -> tuple[int, ...]
     else:
         chosen.append(int(distinct[place]))
     return tuple(sorted(set(chosen)))
-
-
-def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = ()) -> Batch:
-    """Pad some rows to the smallest planned length that holds them (to their longest where none does)."""
-    import torch
-
-    lengths = encoded.lengths[rows]
-    width = int(padded_lengths(lengths.max(), pad_lengths))
-    tokens = np.full((len(rows), width), encoded.pad_token, dtype=np.int64)
-    mask = np.arange(width)[None, :] < lengths[:, None]
-    if encoded.pad_left:
-        mask = mask[:, ::-1]
-    places = np.concatenate([np.arange(encoded.offsets[row], encoded.offsets[row + 1]) for row in rows])
-    tokens[mask] = encoded.tokens[places]
-    inputs = {
-        "input_ids": torch.from_numpy(tokens),
-        "attention_mask": torch.from_numpy(mask.astype(np.int64, order="C")),
-    }
-    if encoded.segments is not None:
-        segments = np.zeros((len(rows), width), dtype=np.int64)
-        segments[mask] = encoded.segments[places]
-        inputs["token_type_ids"] = torch.from_numpy(segments)
-    labels = None if encoded.labels is None else torch.from_numpy(encoded.labels[rows])
-    return Batch(inputs, labels, rows)
 
 
 def _cut(order: np.ndarray, size: int) -> list[np.ndarray]:

@@ -1,37 +1,63 @@
-"""CSV and TSV text into columns of strings. What a cell means is decided later, by what the column is for."""
+"""CSV and TSV text into columns of strings. What a cell means is decided later, by what the column is for.
+
+Rows are never all held: they are looked through once for mistakes, then read once more by whoever wants them.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 
+from pippin.data.chunks import in_chunks
 from pippin.data.quotes import refuse_swallowed_rows
-from pippin.data.tables import Table, listed
+from pippin.data.tables import Table, TableStream, characters, columns_of, listed
+from pippin.data.text_files import empty_file, lines_of
 from pippin.errors import PippinError
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+#: Rows with too many or too few cells that a message shows.
+_MOST_SHOWN = 3
+
+#: A row's cells, and the lines on which it begins and ends.
+Row = tuple[list[str], int, int]
+#: All rows from the start, as often as they are asked for; the first names the columns.
+Rows = Callable[[], Iterator[Row]]
+Lines = Callable[[], Iterator[str]]
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of cells (the first names the columns), the line on which each begins, and what ended the reading early."""
-
-    cells: list[list[str]]
-    lines: list[int]
-    fault: str | None = None
-
-    @property
-    def even(self) -> bool:
-        """Whether every row has as many cells as the first."""
-        return len({len(row) for row in self.cells}) == 1
+class _BadQuote(PippinError):
+    """Quotes by which the rows cannot be told apart."""
 
 
-def parse_delimited(text: str, origin: str, suffix: str) -> Table:
+@dataclass
+class _Survey:
+    """What one look through all rows shows."""
+
+    header: list[str]
+    count: int = 0
+    """Rows, the header among them."""
+    uneven: int = 0
+    """Rows that have more or fewer cells than the header."""
+    shown: list[tuple[int, Row]] = field(default_factory=list)
+    """The first of them, with their numbers."""
+    repeated: tuple[int, Row] | None = None
+    """The first row that is the header once more."""
+    has_long_rows: bool = False
+    """Whether any row runs over several lines."""
+
+
+def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str) -> TableStream:
     """Every cell as a string. Rows with too many or too few fields and open quotes are errors with their line."""
-    delimiter = _find_delimiter(text, suffix)
+
+    def lines() -> Iterator[str]:
+        return lines_of(blocks())
+
+    delimiter = _find_delimiter(lines(), origin, suffix)
     if suffix == ".txt" and delimiter != "\t":
         raise PippinError(
             f"{origin}: a .txt file is read only when tabs separate its columns, and its first line has none. "
@@ -39,18 +65,26 @@ def parse_delimited(text: str, origin: str, suffix: str) -> Table:
         )
     expected = "," if suffix == ".csv" else "\t"
     notes = () if delimiter == expected else (f"{origin}: fields are separated by {_DELIMITERS[delimiter]}.",)
-    rows = _tabbed(text) if delimiter == "\t" else _quoted(text, delimiter)
-    if rows.fault:
-        raise PippinError(f"{origin}, {rows.fault}")
-    names = _column_names(rows.cells[0], origin)
-    _check_rows(rows, names, delimiter, origin)
-    columns = zip(*rows.cells[1:], strict=True) if len(rows.cells) > 1 else ([] for _ in names)
-    return Table(dict(zip(names, map(list, columns), strict=True)), origin, notes=notes, lines=rows.lines[1:])
+    quoted: Rows = partial(_quoted, lines, delimiter, origin)
+    rows, survey = _tabbed(lines, quoted) if delimiter == "\t" else (quoted, _look_through(quoted()))
+    names = _column_names(survey.header, origin)
+    _check_rows(survey, names, delimiter, origin)
+    if survey.has_long_rows:
+        refuse_swallowed_rows(lambda: islice(rows(), 1, None), len(names), delimiter, origin)
+
+    def parts() -> Iterator[Table]:
+        for first, chunk in in_chunks(islice(rows(), 1, None), lambda row: characters(row[0])):
+            columns = columns_of(names, [cells for cells, _, _ in chunk])
+            yield Table(columns, origin, notes=notes, lines=[line for _, line, _ in chunk], first=first)
+
+    return TableStream(origin, tuple(names), parts, survey.count - 1)
 
 
-def _find_delimiter(text: str, suffix: str) -> str:
+def _find_delimiter(lines: Iterable[str], origin: str, suffix: str) -> str:
     """The one most used in the first line. Where it has none, the one that the suffix promises."""
-    header = next(line for line in text.split("\n") if line.strip())
+    header = next((line for line in lines if line.strip()), None)
+    if header is None:
+        raise empty_file(origin)
     counts = Counter(re.sub(r'"[^"]*"', "", header))
     usual = "," if suffix == ".csv" else "\t"
     if suffix != ".csv" and counts["\t"]:
@@ -58,21 +92,21 @@ def _find_delimiter(text: str, suffix: str) -> str:
     return max([usual, *_DELIMITERS], key=lambda delimiter: counts[delimiter])
 
 
-def _quoted(text: str, delimiter: str) -> _Rows:
+def _quoted(lines: Lines, delimiter: str, origin: str) -> Iterator[Row]:
     """Rows whose cells may stand in double quotes, and then hold delimiters and line ends."""
     csv.field_size_limit(2**31 - 1)  # a text may be megabytes; the default stops at 128 KiB
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
-    cells: list[list[str]] = []
-    lines: list[int] = []
+    return _without_blanks(_read_csv(lines(), delimiter, origin))
+
+
+def _read_csv(lines: Iterable[str], delimiter: str, origin: str) -> Iterator[Row]:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     line = 1
     try:
-        for row in reader:
-            cells.append(row)
-            lines.append(line)
+        for cells in reader:
+            yield cells, line, reader.line_num
             line = reader.line_num + 1
     except csv.Error as error:
-        return _Rows(cells, lines, _explain(error, line))
-    return _without_blanks(cells, lines)
+        raise _BadQuote(f"{origin}, {_explain(error, line)}") from None
 
 
 def _explain(error: csv.Error, line: int) -> str:
@@ -86,27 +120,65 @@ def _explain(error: csv.Error, line: int) -> str:
     )
 
 
-def _tabbed(text: str) -> _Rows:
+def _bare(lines: Lines) -> Iterator[Row]:
+    """Rows in which a quote is a character as any other: each line is one."""
+    return _without_blanks(
+        (line.removesuffix("\n").rstrip("\r").split("\t"), number, number) for number, line in enumerate(lines(), 1)
+    )
+
+
+def _tabbed(lines: Lines, quoted: Rows) -> tuple[Rows, _Survey]:
     """Rows of a TSV. Some quote as CSV does; in many a quote is a part of the text, also at a cell's start."""
-    lines = text.split("\n")
-    bare = _without_blanks([line.rstrip("\r").split("\t") for line in lines], list(range(1, len(lines) + 1)))
-    if '"' not in text or not any(cell.startswith('"') for row in bare.cells for cell in row):
-        return bare
-    quoted = _quoted(text, "\t")
-    if quoted.fault or not quoted.even:
-        return bare
+    bare = partial(_bare, lines)
+    as_bare = _look_through(bare())
+    if not any(cell.startswith('"') for line in lines() if '"' in line for cell in line.split("\t")):
+        return bare, as_bare
+    try:
+        as_quoted = _look_through(quoted())
+    except _BadQuote:
+        return bare, as_bare
+    if as_quoted.uneven:
+        return bare, as_bare
     # Where each line is a whole row already, a quoted cell over several lines would swallow rows.
-    spans = len(quoted.cells) != len(bare.cells) or any("\t" in cell for row in quoted.cells for cell in row)
-    return bare if bare.even and spans else quoted
+    if not as_bare.uneven and (as_quoted.count != as_bare.count or _holds_tabs(quoted())):
+        return bare, as_bare
+    return quoted, as_quoted
 
 
-def _without_blanks(cells: list[list[str]], lines: list[int]) -> _Rows:
+def _holds_tabs(rows: Iterator[Row]) -> bool:
+    return any("\t" in cell for cells, _, _ in rows for cell in cells)
+
+
+def _without_blanks(rows: Iterable[Row]) -> Iterator[Row]:
     """Blank lines are no rows. In a file of one column those between rows are empty cells, and stay."""
-    filled = [place for place, row in enumerate(cells) if len(row) > 1 or (row and row[0].strip())]
-    if filled and len(cells[filled[0]]) == 1:
-        rows = range(filled[0], filled[-1] + 1)
-        return _Rows([cells[place] or [""] for place in rows], [lines[place] for place in rows])
-    return _Rows([cells[place] for place in filled], [lines[place] for place in filled])
+    width = 0
+    blanks: list[Row] = []
+    for row in rows:
+        cells, first, last = row
+        if len(cells) > 1 or (cells and cells[0].strip()):
+            width = width or len(cells)
+            yield from blanks
+            blanks.clear()
+            yield row
+        elif width == 1:
+            blanks.append((cells or [""], first, last))
+
+
+def _look_through(rows: Iterator[Row]) -> _Survey:
+    header = next(rows, ([], 1, 1))[0]
+    survey, width = _Survey(header, count=1), len(header)
+    for number, row in enumerate(rows, 1):
+        cells, first, last = row
+        survey.count += 1
+        if first != last:
+            survey.has_long_rows = True
+        if len(cells) != width:
+            survey.uneven += 1
+            if survey.uneven <= _MOST_SHOWN:
+                survey.shown.append((number, row))
+        elif survey.repeated is None and cells == header:
+            survey.repeated = number, row
+    return survey
 
 
 def _column_names(header: list[str], origin: str) -> list[str]:
@@ -117,23 +189,20 @@ def _column_names(header: list[str], origin: str) -> list[str]:
     return names
 
 
-def _check_rows(rows: _Rows, names: list[str], delimiter: str, origin: str) -> None:
-    wrong = [place for place, row in enumerate(rows.cells) if len(row) != len(names)]
-    if wrong:
+def _check_rows(survey: _Survey, names: list[str], delimiter: str, origin: str) -> None:
+    if survey.uneven:
         shown = "; ".join(
-            f"row {place} (line {rows.lines[place]}) has {len(rows.cells[place])}: "
-            f"{delimiter.join(rows.cells[place])[:60]!r}"
-            for place in wrong[:3]
+            f"row {number} (line {line}) has {len(cells)}: {delimiter.join(cells)[:60]!r}"
+            for number, (cells, line, _) in survey.shown
         )
-        more = f"; and {len(wrong) - 3} rows more" if len(wrong) > 3 else ""
+        more = f"; and {survey.uneven - _MOST_SHOWN} rows more" if survey.uneven > _MOST_SHOWN else ""
         raise PippinError(
             f"{origin}: the first line names {len(names)} columns ({listed(names)}), but {shown}{more}. "
             "Fill in what is missing, and put texts that hold the separator in double quotes."
         )
-    repeated = next((place for place, row in enumerate(rows.cells[1:], 1) if row == rows.cells[0]), None)
-    if repeated and len(names) > 1:
+    if survey.repeated and len(names) > 1:
+        number, (_, line, _) = survey.repeated
         raise PippinError(
-            f"{origin}, row {repeated} (line {rows.lines[repeated]}) repeats the column names {listed(names)}. "
+            f"{origin}, row {number} (line {line}) repeats the column names {listed(names)}. "
             "Were two files joined? Take the line out."
         )
-    refuse_swallowed_rows(rows.cells, rows.lines, delimiter, origin)

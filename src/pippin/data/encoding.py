@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from pippin import cache
 from pippin.data.dataset import Examples
 
 #: Texts handed to the tokenizer at a time.
 _CHUNK = 10_000
+#: From this many rows on reading tokens back is quicker than making them, the hash of the texts included.
+_CACHED_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,31 @@ class EncodedSplits:
         return digest.hexdigest()
 
 
-def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
-    """Tokenise with truncation to max_length, as `tokenizer(text, pair)` does."""
+def encode(examples: Examples, tokenizer: Any, max_length: int, fresh: bool = False) -> Encoded:
+    """Tokenise with truncation to max_length, as `tokenizer(text, pair)` does.
+
+    Tokens of many rows are kept from run to run, by content; ``fresh`` makes them anew.
+    """
+    key = _cache_key(examples, tokenizer, max_length) if len(examples) >= _CACHED_ROWS else None
+    arrays = cache.get(key) if key and not fresh else None
+    if arrays is None:
+        arrays = _tokenise(examples, tokenizer, max_length)
+        if key:
+            cache.put(key, arrays)
+    tokens = arrays["tokens"]
+    return Encoded(
+        tokens,
+        arrays.get("segments"),
+        arrays["offsets"],
+        examples.labels,
+        int(arrays["cut"]),
+        unknown=float((tokens == tokenizer.unk_token_id).mean()) if tokenizer.unk_token_id is not None else 0.0,
+        pad_token=tokenizer.pad_token_id or 0,
+        pad_left=tokenizer.padding_side == "left",
+    )
+
+
+def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, np.ndarray]:
     tokens: list[np.ndarray] = []
     segments: list[np.ndarray] = []
     lengths: list[int] = []
@@ -83,19 +110,40 @@ def encode(examples: Examples, tokenizer: Any, max_length: int) -> Encoded:
         if has_segments:
             segments.extend(np.asarray(row or [0], dtype=np.int32) for row in batch["token_type_ids"])
         cut += _count_cut(batch)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    joined_segments = np.concatenate(segments) if segments else None
-    joined = np.concatenate(tokens)
-    return Encoded(
-        joined,
-        joined_segments,
-        offsets,
-        examples.labels,
-        cut,
-        unknown=float((joined == tokenizer.unk_token_id).mean()) if tokenizer.unk_token_id is not None else 0.0,
-        pad_token=tokenizer.pad_token_id or 0,
-        pad_left=tokenizer.padding_side == "left",
+    return {
+        "tokens": np.concatenate(tokens),
+        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "cut": np.asarray(cut),
+        **({"segments": np.concatenate(segments)} if segments else {}),
+    }
+
+
+def _cache_key(examples: Examples, tokenizer: Any, max_length: int) -> str | None:
+    """Changes with anything that the tokens depend on. None for tokenizers in Python, which do not tell all of it."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return None
+    backend.no_truncation()  # left by the call before, and set anew by the next
+    backend.no_padding()
+    return cache.key_of(
+        "tokens 1",
+        version("tokenizers"),
+        version("transformers"),
+        type(tokenizer).__name__,
+        backend.to_str(),
+        tokenizer.truncation_side,
+        str(getattr(tokenizer, "split_special_tokens", None)),
+        " ".join(tokenizer.model_input_names),
+        _stand_in(tokenizer),
+        max_length,
+        *_joined(examples.texts),
+        *(_joined(examples.pairs) if examples.pairs is not None else ()),
     )
+
+
+def _joined(texts: list[str]) -> tuple[str, bytes]:
+    """All texts end to end, and where each ends: quicker to hash than one by one."""
+    return "".join(texts), np.fromiter(map(len, texts), np.int64, len(texts)).tobytes()
 
 
 def _stand_in(tokenizer: Any) -> int:

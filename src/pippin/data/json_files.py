@@ -1,28 +1,95 @@
-"""JSON and JSONL text into columns. Read with the standard library: pyarrow would turn texts that look like dates."""
+"""JSON and JSONL text into columns. Read with the standard library: pyarrow would turn texts that look like dates.
+
+One object per line is read line by line, and can be of any size; all other JSON is read whole.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from pippin.data.tables import Table
+from pippin.data.chunks import in_chunks
+from pippin.data.tables import Table, TableStream, stream_of
+from pippin.data.text_files import lines_of
 from pippin.errors import PippinError
 
 _WANTED = 'Write a list of objects like [{"text": …, "label": …}], or one object per line.'
 
+Lines = Callable[[], Iterator[str]]
 
-def parse_json(text: str, origin: str) -> Table:
+
+def open_json(blocks: Callable[[], Iterator[str]], origin: str) -> TableStream:
     """An array of objects, an object of columns, an object with `data`, or one object per line."""
+
+    def lines() -> Iterator[str]:
+        return lines_of(blocks())
+
+    if _has_objects_in_lines(lines()):
+        return _open_lines(lines, origin)
+    text = "".join(blocks())
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
-        # An object that ends before the text does is the first of many, one per line.
+        # Lines were meant, and the first is wrong.
         first = text.strip().split("\n", 1)[0].strip()
         if first.startswith("{") and len(first) > 1:
-            return _from_lines(text, origin)
+            return _open_lines(lines, origin)
         raise PippinError(
             f"{origin}, line {error.lineno}: not valid JSON ({error.msg} at character {error.colno}). {_WANTED}"
         ) from None
+    return stream_of(_from_value(whole, origin))
+
+
+def _has_objects_in_lines(lines: Iterator[str]) -> bool:
+    """Whether the first line is a whole object and another line follows: then the text is no single value."""
+    filled = (line for line in lines if line.strip())
+    first, second = next(filled, ""), next(filled, None)
+    if second is None or not first.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(first)
+    except json.JSONDecodeError:
+        return False
+    return True
+
+
+def _open_lines(lines: Lines, origin: str) -> TableStream:
+    names: dict[str, None] = {}
+    rows = 0
+    stray: str | None = None
+    for rows, (row, number, _) in enumerate(_objects(lines(), origin), 1):
+        if isinstance(row, dict):
+            names.update(dict.fromkeys(row))
+        else:
+            stray = stray or _no_object(origin, f"row {rows} (line {number})", row)
+    if stray:
+        raise PippinError(stray)
+
+    def parts() -> Iterator[Table]:
+        for first, chunk in in_chunks(_objects(lines(), origin), lambda row: row[2]):
+            columns = {name: [row.get(name) for row, _, _ in chunk] for name in names}
+            yield Table(columns, origin, lines=[number for _, number, _ in chunk], first=first)
+
+    return TableStream(origin, tuple(names), parts, rows)
+
+
+def _objects(lines: Iterator[str], origin: str) -> Iterator[tuple[Any, int, int]]:
+    """The value of each line that has one, with the line's number and length."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        line = line.removesuffix("\n")
+        try:
+            yield json.loads(line), number, len(line)
+        except json.JSONDecodeError as error:
+            raise PippinError(
+                f"{origin}, line {number}: not valid JSON ({error.msg} at character {error.colno}): {line[:60]!r}. "
+                "Each line must hold one object."
+            ) from None
+
+
+def _from_value(whole: Any, origin: str) -> Table:
     if isinstance(whole, list):
         return _from_rows(whole, origin)
     if not isinstance(whole, dict):
@@ -51,27 +118,14 @@ def _from_columns(whole: dict[str, list[Any]], origin: str) -> Table:
     return Table(whole, origin)
 
 
-def _from_lines(text: str, origin: str) -> Table:
-    rows, lines = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            raise PippinError(
-                f"{origin}, line {number}: not valid JSON ({error.msg} at character {error.colno}): {line[:60]!r}. "
-                "Each line must hold one object."
-            ) from None
-        lines.append(number)
-    return _from_rows(rows, origin, lines)
-
-
-def _from_rows(rows: list[Any], origin: str, lines: list[int] | None = None) -> Table:
+def _from_rows(rows: list[Any], origin: str) -> Table:
     names: dict[str, None] = {}
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            line = f" (line {lines[place]})" if lines else ""
-            raise PippinError(f"{origin}, row {place + 1}{line}: expected an object, found {row!r:.60}. {_WANTED}")
+            raise PippinError(_no_object(origin, f"row {number}", row))
         names.update(dict.fromkeys(row))
-    return Table({name: [row.get(name) for row in rows] for name in names}, origin, lines=lines or ())
+    return Table({name: [row.get(name) for row in rows] for name in names}, origin)
+
+
+def _no_object(origin: str, row: str, value: Any) -> str:
+    return f"{origin}, {row}: expected an object, found {value!r:.60}. {_WANTED}"

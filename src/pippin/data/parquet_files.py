@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pippin.data.tables import Table
+from pippin.data.chunks import in_chunks
+from pippin.data.tables import Table, TableStream, characters, columns_of
 from pippin.data.text_files import refuse_foreign
 from pippin.errors import PippinError
 
@@ -15,48 +18,61 @@ _ALWAYS_FINE, _MOST_TIMES = 2**28, 200
 _ROWS_AT_A_TIME = 256
 
 
-def read_parquet(path: Path) -> Table:
+def open_parquet(path: Path) -> TableStream:
     """All columns of one file as Python values."""
-    import pyarrow as pa
     import pyarrow.parquet as parquet
 
     refuse_foreign(path, accepted=b"PAR1")
+    with _refusals_explained(path), parquet.ParquetFile(path) as file:
+        names, rows = file.schema_arrow.names, file.metadata.num_rows
+        class_names = _class_names(file.schema_arrow.metadata or {})
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PippinError(f"{path}: the column name {', '.join(twice)} stands twice. Rename one.")
+
+    def parts() -> Iterator[Table]:
+        for first, chunk in in_chunks(_rows(path, names), characters):
+            yield Table(columns_of(names, chunk), str(path), class_names, first=first)
+
+    return TableStream(str(path), tuple(names), parts, rows)
+
+
+@contextmanager
+def _refusals_explained(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
     try:
-        table = _unfold(parquet.ParquetFile(path), path)
+        yield
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise PippinError(
             f"{path} is not a readable Parquet file ({reason}). Was its download or its writing cut short?"
         ) from None
-    names = table.column_names
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise PippinError(f"{path}: the column name {', '.join(twice)} stands twice. Rename one.")
-    columns = {name: _values(table.column(name), name, path) for name in names}
-    return Table(columns, str(path), _class_names(table.schema.metadata or {}))
 
 
-def _unfold(file: Any, path: Path) -> Any:
+def _rows(path: Path, names: list[str]) -> Iterator[tuple[Any, ...]]:
     """All rows, few at a time, so that a small file that unfolds to fill the memory is seen in time."""
-    import pyarrow as pa
+    import pyarrow.parquet as parquet
 
-    most, held, batches = max(_ALWAYS_FINE, _MOST_TIMES * path.stat().st_size), 0, []
-    for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
-        held += batch.nbytes
-        if held > most:
-            raise PippinError(
-                f"{path} unfolds to more than {_MOST_TIMES} times its size ({path.stat().st_size:,} bytes), as no file "
-                "of texts does. It is not read. If it is meant, save it as .jsonl."
-            )
-        batches.append(batch)
-    return pa.Table.from_batches(batches, file.schema_arrow)
+    most, held, first = max(_ALWAYS_FINE, _MOST_TIMES * path.stat().st_size), 0, 0
+    with _refusals_explained(path), parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
+            held += batch.nbytes
+            if held > most:
+                raise PippinError(
+                    f"{path} unfolds to more than {_MOST_TIMES} times its size ({path.stat().st_size:,} bytes), as no "
+                    "file of texts does. It is not read. If it is meant, save it as .jsonl."
+                )
+            columns = [_values(batch.column(name), name, path, first) for name in names]
+            yield from zip(*columns, strict=True)
+            first += len(batch)
 
 
-def _values(column: Any, name: str, path: Path) -> list[Any]:
+def _values(column: Any, name: str, path: Path, first: int) -> list[Any]:
     try:
         return column.to_pylist()
     except UnicodeDecodeError:
-        row = next(place for place, value in enumerate(column, 1) if not _is_readable(value))
+        row = next(place for place, value in enumerate(column, first + 1) if not _is_readable(value))
         raise PippinError(
             f"{path}, row {row}, column {name!r}: the text is not UTF-8. Is the file damaged? Write it anew."
         ) from None

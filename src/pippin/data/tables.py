@@ -1,14 +1,18 @@
-"""One file of rows, read into columns. Local files only; nothing here touches the network."""
+"""One file of rows, read into columns, whole or some rows at a time. Nothing here touches the network.
+
+A file of any size is looked through once when it is opened, so its mistakes are found before any work is done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pippin.data.text_files import decode
+from pippin.data.chunks import in_chunks
+from pippin.data.text_files import text_blocks
 from pippin.errors import PippinError, nearest
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
@@ -27,6 +31,8 @@ class Table:
     """The line of the file on which each row begins, for files that have lines."""
     shards: tuple[tuple[str, int], ...] = ()
     """File and number of rows of each part, when the table is joined from several."""
+    first: int = 0
+    """Place in the file (from 0) of the first row here."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -51,6 +57,7 @@ class Table:
         return f"{self.file_of(place)}, {self.row_name(place)}"
 
     def _locate(self, place: int) -> tuple[str, int]:
+        place += self.first
         for origin, count in self.shards:
             if place < count:
                 return origin, place
@@ -58,27 +65,78 @@ class Table:
         return self.origin, place
 
 
+@dataclass(frozen=True)
+class TableStream:
+    """Rows that come as one table after another, in order."""
+
+    origin: str
+    names: tuple[str, ...]
+    """The columns of every table."""
+    parts: Callable[[], Iterator[Table]]
+    rows: int | None = None
+    """How many rows there are, where that is known before they are read."""
+
+    def whole(self) -> Table:
+        """All rows as one table."""
+        parts = list(self.parts())
+        if len(parts) == 1:
+            return parts[0]
+        columns = {name: list(chain(*(part.columns[name] for part in parts))) for name in self.names}
+        return replace(parts[0], columns=columns, lines=list(chain(*(part.lines for part in parts))))
+
+
 def read_table(path: Path, encoding: str = "utf-8") -> Table:
     """Read a CSV, TSV (also as .txt), JSON, JSONL or Parquet file; the suffix decides which."""
+    return open_table(path, encoding).whole()
+
+
+def open_table(path: Path, encoding: str = "utf-8") -> TableStream:
+    """Look through such a file, to read it some rows at a time."""
     _check_readable(path)
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv", ".txt"):
-        from pippin.data.delimited import parse_delimited
+        from pippin.data.delimited import open_delimited
 
-        table = parse_delimited(decode(path, encoding), str(path), suffix)
+        stream = open_delimited(lambda: text_blocks(path, encoding), str(path), suffix)
     elif suffix in (".json", ".jsonl"):
-        from pippin.data.json_files import parse_json
+        from pippin.data.json_files import open_json
 
-        table = parse_json(decode(path, encoding), str(path))
+        stream = open_json(lambda: text_blocks(path, encoding), str(path))
     else:
-        from pippin.data.parquet_files import read_parquet
+        from pippin.data.parquet_files import open_parquet
 
-        table = read_parquet(path)
-    if len(table) == 0:
+        stream = open_parquet(path)
+    if not stream.rows or not stream.names:
         raise PippinError(
-            f"{path} has no rows: only column names ({listed(table.columns) or 'none'}). Give a file with rows of data."
+            f"{path} has no rows: only column names ({listed(stream.names) or 'none'}). Give a file with rows of data."
         )
-    return table
+    return stream
+
+
+def stream_of(table: Table) -> TableStream:
+    """A table that is in memory already, some rows at a time."""
+
+    def parts() -> Iterator[Table]:
+        rows = zip(*table.columns.values(), strict=True)
+        for first, chunk in in_chunks(rows, characters):
+            yield replace(
+                table,
+                columns=columns_of(table.columns, chunk),
+                lines=table.lines[first : first + len(chunk)],
+                first=first,
+            )
+
+    return TableStream(table.origin, tuple(table.columns), parts, len(table))
+
+
+def columns_of(names: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Rows of cells, at least one, as columns."""
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def characters(cells: Iterable[Any]) -> int:
+    """How long the texts of a row are."""
+    return sum(len(cell) for cell in cells if isinstance(cell, str))
 
 
 def join_tables(tables: list[Table]) -> Table:

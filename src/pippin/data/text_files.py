@@ -1,11 +1,21 @@
-"""The bytes of a text file into characters; what is no text, or text of another encoding, is named."""
+"""The bytes of a text file into characters; what is no text, or text of another encoding, is named.
+
+Bytes come and characters go block by block, so a file may be larger than the memory.
+"""
 
 from __future__ import annotations
 
 import codecs
+import io
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import AnyStr
 
 from pippin.errors import PippinError
+
+#: Bytes or characters read at a time.
+_BLOCK = 2**18
 
 #: How files begin that are not text, whatever their suffix says.
 _SIGNATURES = {
@@ -16,38 +26,75 @@ _SIGNATURES = {
     b"%PDF": "a PDF. Give a file with one row per example.",
     b"version https://git-lfs": "a Git LFS pointer, not the file itself. Run `git lfs pull` in its folder.",
 }
+#: Marks that these encodings begin with; where there is none, the order of bytes is that of today's processors.
+_BYTE_ORDERS = {
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+}
 _LONGEST_SIGNATURE = max(map(len, _SIGNATURES))
 
 
 def decode(path: Path, encoding: str) -> str:
-    """A text file's characters; a byte that is not of the encoding is reported with its line."""
+    """All characters of a text file."""
+    return "".join(text_blocks(path, encoding))
+
+
+def text_blocks(path: Path, encoding: str) -> Iterator[str]:
+    """The characters of a text file. Lines end in \\n, also those of old Macs, whose files have none at all."""
     refuse_foreign(path)
-    raw = path.read_bytes()
-    if not raw.strip():
-        raise PippinError(f"{path} is empty. Give a file with column names in its first line and rows below.")
-    return decode_bytes(raw, str(path), encoding)
+    old_mac = not any("\n" in block for block in _decoded_file(path, encoding))
+    for block in _decoded_file(path, encoding):
+        yield block.replace("\r", "\n") if old_mac else block
 
 
-def decode_bytes(raw: bytes, origin: str, encoding: str) -> str:
-    """The characters of some bytes, without a byte order mark; lines end in \\n, also those of old Macs."""
-    try:
-        name = codecs.lookup(encoding).name
-        if name == "utf-8":
-            _refuse_utf16(origin, raw)
-            name = "utf-8-sig"
-        text = raw.decode(name)
-    except LookupError:
-        raise PippinError(f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1.") from None
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        advice = (
-            "If the text came from Windows or an older program, name its encoding, such as --encoding cp1252 "
-            "(or latin-1, cp949, shift_jis); otherwise save it as UTF-8."
-            if name == "utf-8-sig"
-            else "Leave --encoding out if the text is UTF-8, or name the right one."
-        )
-        raise PippinError(f"{origin}, line {line}: byte 0x{raw[error.start]:02X} is not {encoding}. {advice}") from None
-    return text if "\n" in text else text.replace("\r", "\n")
+def decoded(blocks: Iterable[bytes], origin: str, encoding: str) -> Iterator[str]:
+    """Bytes as characters, without a byte order mark; a byte that is not of the encoding is reported with its line."""
+    coming = chain(blocks, [b""])
+    first = next(coming)
+    name = _codec(encoding, first)
+    if name == "utf-8-sig":
+        _refuse_utf16(origin, first)
+    decoder = codecs.getincrementaldecoder(name)()
+    lines = 0
+    for raw in chain([first], coming):
+        lines += raw.count(b"\n")
+        try:
+            text = decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            # What the decoder could not read ends where this block ends, but may begin in the one before.
+            line = lines - error.object[error.start :].count(b"\n") + 1
+            advice = (
+                "If the text came from Windows or an older program, name its encoding, such as --encoding cp1252 "
+                "(or latin-1, cp949, shift_jis); otherwise save it as UTF-8."
+                if name == "utf-8-sig"
+                else "Leave --encoding out if the text is UTF-8, or name the right one."
+            )
+            byte = error.object[error.start]
+            raise PippinError(f"{origin}, line {line}: byte 0x{byte:02X} is not {encoding}. {advice}") from None
+        yield text
+
+
+def blocks_of(read: Callable[[int], AnyStr]) -> Iterator[AnyStr]:
+    """What a file gives, block by block."""
+    while block := read(_BLOCK):
+        yield block
+        if len(block) < _BLOCK:  # the end; asked once more, a terminal would wait for a second Ctrl-D
+            return
+
+
+def lines_of(blocks: Iterable[str]) -> Iterator[str]:
+    """Lines, each with the \\n that ends it."""
+    begun: list[str] = []
+    for block in blocks:
+        whole, end, rest = block.rpartition("\n")
+        if not end:
+            begun.append(block)
+            continue
+        yield from io.StringIO("".join([*begun, whole, end]), newline="\n")
+        begun = [rest]
+    last = "".join(begun)
+    if last:
+        yield last
 
 
 def refuse_foreign(path: Path, accepted: bytes = b"") -> None:
@@ -60,6 +107,37 @@ def refuse_foreign(path: Path, accepted: bytes = b"") -> None:
     for signature, what in _SIGNATURES.items():
         if start.startswith(signature) and signature != accepted:
             raise PippinError(f"{path} is {what}")
+
+
+def empty_file(path: Path | str) -> PippinError:
+    """The error for a file that holds nothing, or nothing but blanks."""
+    return PippinError(f"{path} is empty. Give a file with column names in its first line and rows below.")
+
+
+def _decoded_file(path: Path, encoding: str) -> Iterator[str]:
+    with path.open("rb") as file:
+        yield from decoded(_not_blank(blocks_of(file.read), path), str(path), encoding)
+
+
+def _not_blank(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    blank = True
+    for raw in blocks:
+        blank = blank and not raw.strip()
+        yield raw
+    if blank:
+        raise empty_file(path)
+
+
+def _codec(encoding: str, start: bytes) -> str:
+    """The name of the codec for a text that starts so."""
+    try:
+        "a".encode(encoding)  # refuses codecs that are no encodings of text, such as rot13
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        raise PippinError(f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1.") from None
+    if name in _BYTE_ORDERS and not start.startswith(_BYTE_ORDERS[name]):
+        return name + "-le"
+    return "utf-8-sig" if name == "utf-8" else name
 
 
 def _refuse_utf16(origin: str, raw: bytes) -> None:

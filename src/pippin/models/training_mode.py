@@ -8,6 +8,7 @@ import torch
 
 from pippin.errors import PippinError
 from pippin.machine.backends.base import Backend
+from pippin.models.dropout import quicken_dropout
 from pippin.recipe import Recipe
 
 _CHECKPOINTING_SETTINGS = {"use_reentrant", "preserve_rng_state", "determinism_check", "debug"}
@@ -16,6 +17,8 @@ _CHECKPOINTING_SETTINGS = {"use_reentrant", "preserve_rng_state", "determinism_c
 def prepare_for_training(model: Any, recipe: Recipe, backend: Backend) -> None:
     """Set the model up as the recipe asks and the device needs."""
     backend.guard(model)
+    if backend.slow_dropout:
+        quicken_dropout(model)
     if recipe.gradient_checkpointing:
         if not model.supports_gradient_checkpointing:
             raise PippinError(f"--gradient_checkpointing: {type(model).__name__} does not offer it.")

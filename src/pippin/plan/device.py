@@ -6,7 +6,7 @@ import os
 
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
-from pippin.machine.machine import Machine
+from pippin.machine.machine import Device, Machine
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
 
@@ -39,12 +39,24 @@ def _asked_or_best(recipe: Recipe, machine: Machine) -> Choice[str]:
     return Choice(best.kind, f"{best.name} is here")
 
 
-def choose_precision(recipe: Recipe, device: str) -> Choice[str]:
-    """fp32 unless asked otherwise; refused where the device cannot."""
+def choose_precision(recipe: Recipe, machine: Machine, device: str) -> Choice[str]:
+    """What was asked for, refused where the device cannot; else what the device is made for."""
     asked = "bf16" if recipe.bf16 else "fp16" if recipe.fp16 else None
-    if asked is None:
-        return Choice("fp32", "exact, and the default")
-    problem = get_backend(device).precision_problem(asked)
-    if problem:
-        raise PippinError(f"--{asked}: {problem}.")
-    return Choice(asked, f"asked for by --{asked}; weights stay fp32")
+    backend = get_backend(device)
+    if asked is not None:
+        problem = backend.precision_problem(asked)
+        if problem:
+            raise PippinError(f"--{asked}: {problem}.")
+        return Choice(asked, f"asked for by --{asked}; weights stay fp32")
+    if recipe.tf32:
+        return Choice("fp32", "asked for by --tf32: matrix products are rounded to TF32")
+    if recipe.bf16 is False:
+        return Choice("fp32", "asked for by --bf16 false")
+    if backend.bf16_by_default and _device(machine, device).bf16:
+        return Choice("bf16", "what this GPU is fast in; weights stay fp32. --bf16 false computes all in fp32")
+    return Choice("fp32", "exact, and the default")
+
+
+def _device(machine: Machine, name: str) -> Device:
+    kind, _, index = name.partition(":")
+    return [device for device in machine.devices if device.kind == kind][int(index or 0)]

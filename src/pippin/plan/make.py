@@ -22,7 +22,9 @@ from pippin.plan.hyperparameters import (
     choose_head_rate,
     choose_learning_rate,
 )
+from pippin.plan.layout import PACKED, choose_last_layer, choose_layout, choose_word_vectors
 from pippin.plan.plan import Choice, Plan
+from pippin.plan.steps import choose_capacities, choose_step
 from pippin.recipe import Recipe
 
 
@@ -36,6 +38,9 @@ class Rows:
     """Tokens of each row of every other split."""
     outputs: int
     has_validation: bool
+    pads_left: bool = False
+    words: int = 0
+    """Different tokens in the training rows."""
 
 
 def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limit: int | None, rows: Rows) -> Plan:
@@ -48,8 +53,11 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
     batch = choose_batch_size(recipe, facts)
     epochs = choose_epochs(recipe, facts)
     rate = choose_learning_rate(recipe, facts)
-    precision = choose_precision(recipe, device.value)
-    padding = _choose_pad_lengths(recipe, device.value, rows, batch.value, limit)
+    precision = choose_precision(recipe, machine, device.value)
+    longest = max((int(lengths.max()) for lengths in (rows.lengths, *rows.evaluated) if lengths is not None), default=1)
+    layout = choose_layout(recipe, config, device.value, precision.value, longest, rows.pads_left)
+    batching = _choose_batching(recipe, device.value, layout.value)
+    padding = _choose_pad_lengths(recipe, device.value, rows, batch.value, limit, layout.value, batching.value)
     work = describe_work(recipe, config, precision.value, rows.lengths, padding.value, batch.value)
     micro_batch = choose_micro_batch(recipe, batch.value, work, device.value)
     steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, micro_batch.value, recipe.dataloader_drop_last)
@@ -58,13 +66,17 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
     evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
     best = _choose_best_metric(recipe, task, evaluates.value > 0)
+    step = choose_step(recipe, device.value, precision.value, layout.value, steps.value)
     return Plan(
         device=device,
         precision=precision,
         max_length=_choose_max_length(recipe, limit),
         batch_size=batch,
         micro_batch=micro_batch,
-        batching=_choose_batching(recipe),
+        batching=batching,
+        layout=layout,
+        last_layer=choose_last_layer(config, rows.pads_left),
+        word_vectors=choose_word_vectors(recipe, rows.words),
         pad_lengths=padding,
         learning_rate=rate,
         head_learning_rate=choose_head_rate(recipe, facts, rate.value),
@@ -77,6 +89,8 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         best_metric=best,
         patience=_choose_patience(recipe),
         guards=choose_guards(work, device.value),
+        step=step,
+        capacities=choose_capacities(recipe, rows.lengths, batch.value, micro_batch.value, batching.value, step.value),
     )
 
 
@@ -92,22 +106,27 @@ def _choose_max_length(recipe: Recipe, limit: int | None) -> Choice[int]:
     return Choice(recipe.max_seq_length, "tokens; longer texts are cut")
 
 
-def _choose_batching(recipe: Recipe) -> Choice[str]:
-    if recipe.train_sampling_strategy in ("windows", "group_by_length"):
-        return Choice("windows", f"shuffled, then sorted by length within {WINDOW} batches: least padding")
-    return Choice(recipe.train_sampling_strategy, "asked for by --train_sampling_strategy")
+def _choose_batching(recipe: Recipe, device: str, layout: str) -> Choice[str]:
+    asked = recipe.train_sampling_strategy
+    if asked is not None and asked != "group_by_length":
+        return Choice(asked, "asked for by --train_sampling_strategy")
+    if asked is None and layout == PACKED and get_backend(device).packed_attention == "kernel":
+        return Choice("random", "nothing is padded, so like lengths need not go together")
+    return Choice("windows", f"shuffled, then sorted by length within {WINDOW} batches: like lengths go together")
 
 
 def _choose_pad_lengths(
-    recipe: Recipe, device: str, rows: Rows, batch: int, limit: int | None
+    recipe: Recipe, device: str, rows: Rows, batch: int, limit: int | None, layout: str, batching: str
 ) -> Choice[tuple[int, ...]]:
     if recipe.pad_to_max_length:
         return Choice((min(recipe.max_seq_length, limit or recipe.max_seq_length),), "asked for by --pad_to_max_length")
+    if layout == PACKED:
+        return Choice((), "nothing is padded")
     most = get_backend(device).shape_limit
     if most is None:
         return Choice((), "each batch to its longest row: this device takes any shape")
     lengths = np.array([], dtype=np.int64) if rows.lengths is None else rows.lengths
-    order = training_order(lengths, batch, _choose_batching(recipe).value, recipe.order_seed, epoch=0)
+    order = training_order(lengths, batch, batching, recipe.order_seed, epoch=0)
     trained = [np.full(len(chosen), lengths[chosen].max()) for chosen in order]
     work = np.concatenate([lengths[:0], *trained, *rows.evaluated])
     planned = plan_lengths(work, most)

@@ -51,6 +51,17 @@ class Plan:
     """Evaluations without improvement before stopping; 0: never."""
     guards: Choice[tuple[str, ...]] = NO_GUARDS
     """Faults of the device that would make this job's results wrong, and are worked round."""
+    # Records of earlier releases lack these.
+    layout: Choice[str] = Choice("padded", "as it was then")
+    """Whether rows are packed end to end or padded."""
+    last_layer: Choice[str] = Choice("all tokens", "as it was then")
+    """The tokens for which the last layer is computed."""
+    word_vectors: Choice[int] = Choice(0, "as it was then")
+    """How many of the model's are trained; 0: all."""
+    step: Choice[str] = Choice("plain calls", "as it was then")
+    """How optimiser steps are run."""
+    capacities: Choice[tuple[int, ...]] = Choice((), "as it was then")
+    """Tokens of a micro-batch that captured steps are filled up to."""
 
     def choices(self) -> dict[str, Choice]:
         """Every choice by name, in order."""

@@ -24,7 +24,6 @@ _NOT_OFFERED_SPEED = "not offered; leave it out"
 #: Accepted, since what it is for holds anyway; the note is said. Name -> note.
 NOT_NEEDED = {
     "use_mps_device": "the Apple GPU is used by itself when it is there",
-    "overwrite_cache": "Pippin keeps no cache of the data",
     "group_by_length": "like lengths are grouped by default",
     "save_safetensors": "models are always saved as safetensors",
     "save_only_model": "checkpoints hold what it takes to go on; the model in them loads as it is",
@@ -173,7 +172,6 @@ SWITCHES = {
     "jit_mode_eval",
     "log_on_each_node",
     "logging_nan_inf_filter",
-    "overwrite_cache",
     "prediction_loss_only",
     "push_to_hub",
     "remove_unused_columns",

@@ -41,7 +41,7 @@ class RunFields:
     keep_awake: bool = True
     """Keep a Mac from falling asleep while it trains (caffeinate -i). A closed lid still puts a laptop to sleep."""
 
-    bf16: bool = False
+    bf16: bool | None = None
     """Mixed precision with bfloat16 (weights stay fp32)."""
 
     fp16: bool = False

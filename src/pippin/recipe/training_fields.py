@@ -79,9 +79,10 @@ class TrainingFields:
     neftune_noise_alpha: float | None = None
     """NEFTune noise on the embeddings while training."""
 
-    train_sampling_strategy: Literal["windows", "random", "sequential", "group_by_length"] = "windows"
+    train_sampling_strategy: Literal["windows", "random", "sequential", "group_by_length"] | None = None
     """Order of rows: `windows` shuffles, then groups like lengths within windows of batches (least padding);
-    `random` and `sequential` as named; `group_by_length` is another name for windows."""
+    `random` and `sequential` as named; `group_by_length` is another name for windows. Default: windows, or random
+    where nothing is padded at all."""
 
     dataloader_drop_last: bool = False
     """Leave out the last batch of an epoch when it is short."""

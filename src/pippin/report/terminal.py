@@ -30,7 +30,12 @@ _PLAN_WORDS = {
     "batch_size": "batch",
     "micro_batch": "micro-batch",
     "batching": "order of rows",
+    "layout": "layout of rows",
     "pad_lengths": "padding",
+    "last_layer": "last layer for",
+    "word_vectors": "word vectors",
+    "step": "steps run as",
+    "capacities": "shapes",
     "learning_rate": "learning rate",
     "head_learning_rate": "head's rate",
     "epochs": "epochs",
@@ -98,7 +103,9 @@ class Terminal:
             return
         self.console.print(f"[bold]{escape(headline)}[/bold]", emoji=False)
         table = Table.grid(padding=(0, 2))
-        for name, choice in plan.choices().items():
+        choices = plan.choices()
+        for name in _PLAN_WORDS:
+            choice = choices[name]
             if _goes_without_saying(name, plan) or not (trains or name in _WITHOUT_TRAINING):
                 continue
             table.add_row(
@@ -197,12 +204,13 @@ class Terminal:
         self.console.print(table)
 
     @contextmanager
-    def rows_bar(self, total: int, what: str) -> Iterator[Callable[[int], None]]:
-        """A bar over rows; gives the function that advances it."""
+    def rows_bar(self, total: int | None, what: str) -> Iterator[Callable[[int], None]]:
+        """A bar over rows, of which nobody may know how many come; gives the function that advances it."""
         if not self.live:
             yield lambda count: None
             return
-        title, figures = TextColumn("{task.description}", markup=False), TextColumn("{task.completed}/{task.total}")
+        title = TextColumn("{task.description}", markup=False)
+        figures = TextColumn("{task.completed}" if total is None else "{task.completed}/{task.total}")
         bar = Progress(title, BarColumn(), figures, console=self.console)
         task = bar.add_task(visible(what), total=total)
         with bar:
@@ -222,6 +230,10 @@ def _goes_without_saying(name: str, plan: Plan) -> bool:
         or (name == "patience" and plan.patience.value == 0)
         or (name == "save_steps" and plan.save_steps.value == 0)
         or (name == "guards" and not plan.guards.value)
+        or (name == "pad_lengths" and plan.layout.value == "packed")
+        or (name == "step" and plan.step.value == "plain calls")
+        or (name == "capacities" and not plan.capacities.value)
+        or (name == "word_vectors" and plan.word_vectors.value == 0)
     )
 
 
@@ -230,6 +242,8 @@ def _plan_value(name: str, value: Any) -> str:
         return f"{value:.2e}"
     if name == "pad_lengths":
         return ", ".join(map(str, value)) if value else "longest row"
+    if name == "capacities":
+        return ", ".join(map(str, value))
     if name == "guards":
         return ", ".join(value)
     if name in ("logging_steps", "eval_steps", "save_steps"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from pippin.data.batches import Batch, collate
+from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
 from pippin.training.step import EagerStep
 
@@ -24,11 +24,10 @@ class FittingStep:
         self,
         step: EagerStep,
         encoded: Encoded,
-        pad_lengths: tuple[int, ...],
         micro_batch: int,
         notice: Callable[..., None],
     ):
-        self.step, self.encoded, self.pad_lengths, self.notice = step, encoded, pad_lengths, notice
+        self.step, self.encoded, self.notice = step, encoded, notice
         self.micro_batch = micro_batch
         """Most rows that go through the model at once, by what was found so far."""
 
@@ -56,7 +55,7 @@ class FittingStep:
 
     def _micro_batches(self, rows: np.ndarray) -> list[Batch]:
         parts = [rows[start : start + self.micro_batch] for start in range(0, len(rows), self.micro_batch)]
-        return [collate(self.encoded, part, self.pad_lengths) for part in parts]
+        return [self.step.collate(self.encoded, part) for part in parts]
 
     def _largest(self, rows: np.ndarray) -> int:
         return min(self.micro_batch, len(rows))

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pippin.data.batches import Batch, collate, evaluation_order, fixed_order
+from pippin.data.batches import evaluation_order, fixed_order
+from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
 from pippin.data.tasks import Task
 from pippin.failures.work import repeatable
 from pippin.machine.backends.base import Backend
+from pippin.models.network import Network
 from pippin.training.losses import Loss
 from pippin.training.metrics import decide, score
 
@@ -28,13 +30,9 @@ MOST_ROWS = 256
 
 @dataclass
 class Inference:
-    """A model on a device, ready to give logits."""
+    """A network that is used, not trained. Where its lengths are planned, batches have few shapes."""
 
-    model: torch.nn.Module
-    backend: Backend
-    precision: str = "fp32"
-    pad_lengths: tuple[int, ...] = ()
-    """Where there are any, batches have few shapes: these lengths, and a few numbers of rows for each."""
+    network: Network
     most_rows: int | None = None
     """Most rows of a batch; None: MOST_ROWS."""
     notice: Callable[..., None] | None = None
@@ -42,20 +40,25 @@ class Inference:
     fitting_tokens: int | None = None
     """Most padded tokens of a batch, by what did not fit so far; None: all did."""
 
+    @property
+    def backend(self) -> Backend:
+        return self.network.backend
+
     def logits(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> tuple[np.ndarray, int]:
         """The logits of every row in input order, and the number of batches that it took."""
-        was_training = self.model.training
-        self.model.eval()
+        model = self.network.model
+        was_training = model.training
+        model.eval()
         answers: list[tuple[np.ndarray, np.ndarray]] = []
         left = np.arange(len(encoded))
-        with torch.inference_mode(), self.backend.autocast(self.precision):
+        with torch.inference_mode():
             while len(left):
                 for rows, logits in self._while_it_fits(encoded, left):
                     answers.append((rows, logits))
                     if on_rows:
                         on_rows(len(rows))
                 left = np.setdiff1d(left, np.concatenate([rows for rows, _ in answers] or [left[:0]]))
-        self.model.train(was_training)
+        model.train(was_training)
         results = np.empty((len(encoded), answers[0][1].shape[1]), dtype=np.float32)
         for rows, logits in answers:
             results[rows] = logits
@@ -66,7 +69,7 @@ class Inference:
         for places, size in self._order(encoded.lengths[left]):
             rows = left[places]
             # Rows come again to fill the batch's shape; their second answers are dropped.
-            batch = collate(encoded, np.resize(rows, size), self.pad_lengths)
+            batch = self.network.collate(encoded, np.resize(rows, size))
             try:
                 with repeatable(self._repeat, batch):
                     logits = self._run(batch)[: len(rows)]
@@ -77,7 +80,7 @@ class Inference:
             if logits is None:  # only now is what the error held free
                 self._shrink(batch.tokens // 2)
                 return
-            yield rows, logits
+            yield batch.rows[: len(rows)], logits
 
     def _shrink(self, tokens: int) -> None:
         if self.fitting_tokens is None and self.notice:
@@ -87,20 +90,20 @@ class Inference:
         self.backend.empty_cache()
 
     def _run(self, batch: Batch) -> np.ndarray:
-        inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
-        return self.model(**inputs).logits.float().cpu().numpy()
+        return self.network.logits(batch).float().cpu().numpy()
 
     def _repeat(self, batch: Batch) -> None:
         """A batch that failed, once more, for the search for the cause."""
-        self.model.eval()
-        with torch.inference_mode(), self.backend.autocast(self.precision):
+        self.network.model.eval()
+        with torch.inference_mode():
             self._run(batch)
 
     def _order(self, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """The rows of each batch, and the number of rows that the device is shown."""
         most_rows, tokens = self.most_rows or MOST_ROWS, self.fitting_tokens or self.backend.evaluation_tokens
-        if self.pad_lengths:
-            return fixed_order(lengths, self.pad_lengths, most_rows, tokens)
+        pad_lengths = self.network.collate.pad_lengths
+        if pad_lengths:
+            return fixed_order(lengths, pad_lengths, most_rows, tokens)
         return ((rows, len(rows)) for rows in evaluation_order(lengths, most_rows, tokens))
 
 

@@ -8,6 +8,7 @@ import torch
 
 from pippin.errors import PippinError
 from pippin.plan.plan import Plan
+from pippin.plan.steps import CAPTURED
 from pippin.recipe import Recipe
 from pippin.training.metrics import LOWER_IS_BETTER
 
@@ -23,6 +24,7 @@ def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.
             betas=(recipe.adam_beta1, recipe.adam_beta2),
             eps=recipe.adam_epsilon,
             fused=recipe.optim == "adamw_torch_fused",
+            capturable=plan.step.value == CAPTURED,
         )
     if recipe.optim == "adafactor":
         from transformers.optimization import Adafactor

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, TextIO
@@ -42,11 +42,12 @@ def write_predictions(folder: RunFolder, split: str, data: Dataset, logits: np.n
     suffix = "" if split == "test" else "-" + plain_name(split.removeprefix("test_"))
     text = io.StringIO()
     has_labels = examples.labels is not None
-    write_row(text, ["row", *data.columns.text, *(["true_label"] if has_labels else []), "label", "score"])
+    write = row_writer(text)
+    write(["row", *data.columns.text, *(["true_label"] if has_labels else []), "label", "score"])
     for place, row in enumerate(examples.rows):
         pair = [examples.pairs[place]] if examples.pairs is not None else []
         truth = [_truth(examples.labels[place], data.labels)] if examples.labels is not None else []
-        write_row(text, [row, examples.texts[place], *pair, *truth, answers[place], _number(scores[place])])
+        write([row, examples.texts[place], *pair, *truth, answers[place], _number(scores[place])])
     folder.write(f"predictions{suffix}.csv", text.getvalue())
     task = plain_name(data.task.name or data.name)
     lines = "".join(f"{place}\t{answer}\n" for place, answer in enumerate(answers))
@@ -63,31 +64,46 @@ def label_and_score(logits: np.ndarray, labels: Labels) -> tuple[list[str], list
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = shifted / shifted.sum(axis=1, keepdims=True)
     best = probabilities.argmax(axis=1)
-    return [labels.names[place] for place in best], [float(p[b]) for p, b in zip(probabilities, best, strict=True)]
+    return [labels.names[place] for place in best], probabilities.max(axis=1).tolist()
 
 
-def write_labelled(
-    file: TextIO, suffix: str, columns: dict[str, list[Any]], answers: Sequence[Prediction | None]
-) -> None:
-    """Write the rows of a table with label and score added; rows without an answer get none."""
-    label, score = _free_name("label", columns), _free_name("score", columns)
-    rows = zip(zip(*columns.values(), strict=True), answers, strict=True)
-    if suffix == ".jsonl":
-        for cells, answer in rows:
-            line = dict(zip(columns, cells, strict=True)) | dict(zip((label, score), _plain(answer), strict=True))
-            file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
-        return
-    write_row(file, [*columns, label, score])
-    for cells, answer in rows:
-        write_row(file, [*cells, answer.label if answer else "", _number(answer.score if answer else None)])
+class LabelledWriter:
+    """Writes rows with label and score added, some at a time; rows without an answer get none."""
+
+    def __init__(self, file: TextIO, suffix: str, columns: Sequence[str]):
+        self._file, self._columns = file, columns
+        self._added = _free_name("label", columns), _free_name("score", columns)
+        self._write = self._write_objects if suffix == ".jsonl" else self._write_cells
+        self._write_row = row_writer(file)
+        self._has_header = False
+
+    def write(self, columns: dict[str, list[Any]], answers: Sequence[Prediction | None]) -> None:
+        """Write some rows. The names of the columns come with the first, so what fails before leaves nothing."""
+        for cells, answer in zip(zip(*columns.values(), strict=True), answers, strict=True):
+            self._write(cells, answer)
+
+    def _write_objects(self, cells: Sequence[Any], answer: Prediction | None) -> None:
+        row = dict(zip((*self._columns, *self._added), (*cells, *_plain(answer)), strict=True))
+        self._file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+    def _write_cells(self, cells: Sequence[Any], answer: Prediction | None) -> None:
+        if not self._has_header:
+            self._write_row([*self._columns, *self._added])
+            self._has_header = True
+        self._write_row([*cells, answer.label if answer else "", _number(answer.score if answer else None)])
 
 
-def write_row(file: TextIO, cells: Sequence[Any]) -> None:
-    """One line of CSV that no spreadsheet runs: cells that it would take for a formula get an apostrophe in front."""
+def row_writer(file: TextIO) -> Callable[[Sequence[Any]], None]:
+    """Writes lines of CSV that no spreadsheet runs: what it would take for a formula gets an apostrophe in front."""
+    plain = csv.writer(file, lineterminator="\n")
     # Python before 3.13 leaves a lone carriage return unquoted, and what follows it would begin a row.
-    returns = any(isinstance(cell, str) and "\r" in cell for cell in cells)
-    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
-    writer.writerow([inert(cell) for cell in cells])
+    all_in_quotes = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+    def write(cells: Sequence[Any]) -> None:
+        returns = any(isinstance(cell, str) and "\r" in cell for cell in cells)
+        (all_in_quotes if returns else plain).writerow([inert(cell) for cell in cells])
+
+    return write
 
 
 def inert(cell: Any) -> Any:
@@ -101,7 +117,7 @@ def inert(cell: Any) -> Any:
     """
     if isinstance(cell, (list, tuple, dict, bytes)):
         cell = str(cell)
-    if not isinstance(cell, str) or _PLAIN_NUMBER.fullmatch(cell) or not _FORMULA.match(cell):
+    if not isinstance(cell, str) or not _FORMULA.match(cell) or _PLAIN_NUMBER.fullmatch(cell):
         return cell
     return "'" + cell
 

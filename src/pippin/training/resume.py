@@ -35,7 +35,17 @@ _APPLIED = {
     "patience": "patience",
 }
 #: Choices that change nothing that matters to the rest of the run.
-_FREE = {"pad_lengths", "logging_steps", "save_steps", "guards"}
+_FREE = {
+    "pad_lengths",
+    "logging_steps",
+    "save_steps",
+    "guards",
+    "layout",
+    "last_layer",
+    "word_vectors",
+    "step",
+    "capacities",
+}
 _RATES = {"learning_rate", "head_learning_rate", "steps", "warmup_steps"}
 #: The same for settings that are in no plan.
 _FIXED_SETTINGS = ("model_name_or_path", "seed", "data_seed", "optim", "dataloader_drop_last")

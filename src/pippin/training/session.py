@@ -7,8 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pippin.checkpoints.durable import free_bytes
 from pippin.checkpoints.store import Store
+from pippin.data.collate import Shapes
 from pippin.data.dataset import Dataset
 from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.errors import PippinError
@@ -18,8 +21,10 @@ from pippin.machine.check import gigabytes
 from pippin.models.attention import work_of
 from pippin.models.loading import load_model
 from pippin.models.training_mode import prepare_for_training
+from pippin.models.used_rows import train_used_rows
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
+from pippin.training.captured import CapturedStep
 from pippin.training.events import Events
 from pippin.training.finite import NotFinite
 from pippin.training.fitting import FittingStep
@@ -27,6 +32,7 @@ from pippin.training.inference import Evaluation, Inference, evaluate
 from pippin.training.interrupts import Interrupts
 from pippin.training.loop import Outcome, Training, train
 from pippin.training.losses import Loss
+from pippin.training.network import network_for
 from pippin.training.optimiser import make_optimiser, make_schedule
 from pippin.training.predictions import write_predictions
 from pippin.training.resume import Resume, load_weights
@@ -52,13 +58,8 @@ class Session:
         attention = self.backend.attention(work_of(config, plan.precision.value))
         self.model: Any = self.backend.place(load_model(recipe, config, attention))
         self.loss = Loss(data.labels.regression, recipe.label_smoothing_factor)
-        self.inference = Inference(
-            self.model,
-            self.backend,
-            plan.precision.value,
-            plan.pad_lengths.value,
-            recipe.per_device_eval_batch_size,
-        )
+        self.network = network_for(plan, self.model, self.backend, plan.precision.value)
+        self.inference = Inference(self.network, recipe.per_device_eval_batch_size)
         self.step = self._make_step() if rows.train else None
 
     def train(self, folder: RunFolder, events: Events, resume: Resume | None = None) -> Outcome:
@@ -80,6 +81,7 @@ class Session:
         with (
             kept_awake(self.recipe.keep_awake, lambda: events.emit("kept_awake")),
             self.backend.watching_memory(),
+            self.backend.own_stream(),
             Interrupts() as interrupts,
             closing(saver),
         ):
@@ -151,14 +153,20 @@ class Session:
         folder.fill(save)
 
     def _make_step(self) -> EagerStep:
+        assert self.rows.train is not None
+        if self.plan.word_vectors.value:
+            train_used_rows(self.model, np.append(self.rows.train.tokens, self.rows.train.pad_token))
         prepare_for_training(self.model, self.recipe, self.backend)
         optimiser = make_optimiser(self.model, self.recipe, self.plan)
         schedule = make_schedule(optimiser, self.recipe, self.plan)
-        precision, max_grad_norm = self.plan.precision.value, self.recipe.max_grad_norm
-        return EagerStep(self.model, optimiser, schedule, self.loss, self.backend, precision, max_grad_norm)
+        parts = (self.network, optimiser, schedule, self.loss, self.recipe.max_grad_norm)
+        if not self.plan.capacities.value:
+            return EagerStep(*parts)
+        longest = int(self.rows.train.lengths.max())
+        return CapturedStep(*parts, shapes=Shapes(self.plan.micro_batch.value, self.plan.capacities.value, longest))
 
     def _fitting(self, step: EagerStep, rows: Encoded, events: Events) -> FittingStep:
-        return FittingStep(step, rows, self.plan.pad_lengths.value, self.plan.micro_batch.value, events.emit)
+        return FittingStep(step, rows, self.plan.micro_batch.value, events.emit)
 
     def _evaluate_first(self) -> Evaluation:
         return self._evaluate(next(iter(self.rows.validation.values())))

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from pippin.machine.backends.base import Backend
+from pippin.models.used_rows import UsedRows
 from pippin.training.step import EagerStep
 
 State = dict[str, Any]
@@ -20,7 +21,9 @@ def optimiser_state(step: EagerStep) -> State:
     names = _parameter_names(step)
     packed = step.optimiser.state_dict()
     return {
-        "optimiser": {names[place]: state for place, state in packed["state"].items()},
+        "optimiser": {
+            names[place]: _of_all_words(step, names[place], state) for place, state in packed["state"].items()
+        },
         "rates": [group["lr"] for group in packed["param_groups"]],
         "schedule": step.schedule.state_dict(),
         "scaler": step.scaler.state_dict() if step.scaler else None,
@@ -31,7 +34,7 @@ def restore_optimiser(step: EagerStep, state: State, new_rates: bool) -> None:
     """Put the state back. With ``new_rates`` the schedule is the new one, at the old place."""
     places = {name: place for place, name in _parameter_names(step).items()}
     own = step.optimiser.state_dict()
-    by_place = {places[name]: tensors for name, tensors in state["optimiser"].items()}
+    by_place = {places[name]: _of_used_words(step, name, tensors) for name, tensors in state["optimiser"].items()}
     # The groups stay those of now: their rates and decays may have been changed on purpose.
     step.optimiser.load_state_dict({"state": by_place, "param_groups": own["param_groups"]})
     if step.scaler and state["scaler"]:
@@ -70,6 +73,22 @@ def restore_random_state(backend: Backend, state: State) -> None:
 def plain(value: Any) -> State:
     """A small dataclass as a dictionary."""
     return dataclasses.asdict(value)
+
+
+def _of_all_words(step: EagerStep, name: str, tensors: State) -> State:
+    """An optimiser's tensors as for a model whose word vectors are all trained: checkpoints know no other."""
+    rows = _used_rows(step, name)
+    return tensors if rows is None else {key: rows.expanded(t) if t.ndim else t for key, t in tensors.items()}
+
+
+def _of_used_words(step: EagerStep, name: str, tensors: State) -> State:
+    rows = _used_rows(step, name)
+    return tensors if rows is None else {key: rows.compacted(t) if t.ndim else t for key, t in tensors.items()}
+
+
+def _used_rows(step: EagerStep, name: str) -> UsedRows | None:
+    module = step.model.get_submodule(name.rpartition(".")[0])
+    return module if isinstance(module, UsedRows) else None
 
 
 def _parameter_names(step: EagerStep) -> dict[int, str]:

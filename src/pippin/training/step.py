@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from pippin.data.batches import Batch
-from pippin.machine.backends.base import Backend
+from pippin.data.collate import Batch
+from pippin.models.network import Network
 from pippin.training.losses import Loss
 
 
@@ -16,19 +16,21 @@ class EagerStep:
 
     def __init__(
         self,
-        model: torch.nn.Module,
+        network: Network,
         optimiser: torch.optim.Optimizer,
         schedule: Any,
         loss: Loss,
-        backend: Backend,
-        precision: str,
         max_grad_norm: float,
     ):
-        self.model, self.optimiser, self.schedule = model, optimiser, schedule
-        self.loss, self.backend, self.precision, self.max_grad_norm = loss, backend, precision, max_grad_norm
+        self.network, self.optimiser, self.schedule = network, optimiser, schedule
+        self.loss, self.max_grad_norm = loss, max_grad_norm
+        self.model, self.backend, self.collate = network.model, network.backend, network.collate
         self.parameters = [p for group in optimiser.param_groups for p in group["params"]]
-        self.scaler = torch.amp.GradScaler(backend.kind) if precision == "fp16" else None
+        self.scaler = torch.amp.GradScaler(self.backend.kind) if network.precision == "fp16" else None
         self.metric_decides_rate = isinstance(schedule, torch.optim.lr_scheduler.ReduceLROnPlateau)
+        # A fused step divides the gradient by a scale that it is given, which saves a pass over all of it.
+        fused = bool(optimiser.param_groups[0].get("fused"))
+        self.clips_in_step = fused and self.backend.clips_in_step and self.scaler is None
 
     def __call__(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
         """Train on the micro-batches as one batch; returns its mean loss and the gradient's norm before clipping."""
@@ -72,11 +74,7 @@ class EagerStep:
 
     def _forward(self, batch: Batch) -> torch.Tensor:
         assert batch.labels is not None
-        inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
-        labels = self.backend.to_device(batch.labels)
-        with self.backend.autocast(self.precision):
-            logits = self.model(**inputs).logits
-        return self.loss(logits, labels)
+        return self.loss(self.network.logits(batch), self.backend.to_device(batch.labels))
 
     def _change_weights(self) -> bool:
         """False where the scaler found an overflow and left them as they were."""
@@ -89,7 +87,14 @@ class EagerStep:
         return self.scaler.get_scale() >= scale
 
     def _clip(self) -> torch.Tensor:
+        """Clip the gradient, or see to it that the optimiser does; returns its norm before."""
         if self.scaler:
             self.scaler.unscale_(self.optimiser)
         limit = self.max_grad_norm if self.max_grad_norm > 0 else float("inf")
-        return torch.nn.utils.clip_grad_norm_(self.parameters, limit)
+        if not self.clips_in_step:
+            return torch.nn.utils.clip_grad_norm_(self.parameters, limit)
+        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        if self.max_grad_norm > 0:
+            self.optimiser.grad_scale = ((norm + 1e-6) / limit).clamp(min=1.0)
+        return norm

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
-from pippin.data.batches import Batch
+from pippin.data.collate import Batch
+from pippin.data.encoding import Encoded
 from pippin.machine.backends.base import Backend
+from pippin.models.network import Network
 from pippin.training.losses import Loss
 from pippin.verify.tolerance import allowed_error, allowed_update_error
 from pippin.verify.verdict import Finding
@@ -26,9 +28,17 @@ class Experiment:
     """What is done on each device. The model has no dropout, so that nothing is left to chance."""
 
     model: torch.nn.Module
-    batches: Sequence[Batch]
+    encoded: Encoded
+    batches: Sequence[np.ndarray]
+    """Row numbers."""
     loss: Loss
     make_optimiser: Callable[[torch.nn.Module], torch.optim.Optimizer]
+    make_network: Callable[[torch.nn.Module, Backend, str], Network] = Network
+    """The device's; on the CPU the model is called as it is."""
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, self.batches))
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class Trace:
 
 def compare(experiment: Experiment, cpu: Backend, device: Backend, precision: str) -> list[Finding]:
     """The device in this precision against the CPU in fp32."""
-    wanted = trace(experiment, cpu, "fp32", None)
+    wanted = trace(replace(experiment, make_network=Network), cpu, "fp32", None)
     found = trace(experiment, device, precision, wanted.gradients)
     again = trace(experiment, device, precision, wanted.gradients)
     allowed, after_step = allowed_error(experiment.model, precision), allowed_update_error()
@@ -66,12 +76,14 @@ def trace(experiment: Experiment, backend: Backend, precision: str, gradients: T
     """Evaluate, then train one step from `gradients` (None: from its own), on a copy of the model."""
     model = backend.place(copy.deepcopy(experiment.model))
     backend.guard(model)
+    network = experiment.make_network(model, backend, precision)
+    batches = [network.collate(experiment.encoded, rows) for rows in experiment.batches]
     model.eval()
-    with torch.inference_mode(), backend.autocast(precision):
-        evaluated = torch.cat([_to_cpu(_logits(model, backend, batch)) for batch in experiment.batches])
+    with torch.inference_mode():
+        evaluated = torch.cat([_in_order(network.logits(batch), batch) for batch in batches])
     model.train()
     optimiser = experiment.make_optimiser(model)
-    logits, loss = _forward_and_backward(experiment, model, backend, precision)
+    logits, loss = _forward_and_backward(experiment, network, batches)
     trained = {name: parameter for name, parameter in model.named_parameters() if parameter.grad is not None}
     own = {name: _to_cpu(parameter.grad) for name, parameter in trained.items()}
     if gradients is not None:
@@ -82,27 +94,26 @@ def trace(experiment: Experiment, backend: Backend, precision: str, gradients: T
 
 
 def _forward_and_backward(
-    experiment: Experiment, model: torch.nn.Module, backend: Backend, precision: str
+    experiment: Experiment, network: Network, batches: Sequence[Batch]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    rows = sum(len(batch.rows) for batch in experiment.batches)
-    scale = _FP16_SCALE if precision == "fp16" else 1.0
+    scale = _FP16_SCALE if network.precision == "fp16" else 1.0
     logits, total = [], torch.zeros(())
-    for batch in experiment.batches:
+    for batch in batches:
         assert batch.labels is not None
-        with backend.autocast(precision):
-            out = _logits(model, backend, batch)
-        loss = experiment.loss(out, backend.to_device(batch.labels)) / rows
+        out = network.logits(batch)
+        loss = experiment.loss(out, network.backend.to_device(batch.labels)) / experiment.rows
         (loss * scale).backward()
-        logits.append(_to_cpu(out))
+        logits.append(_in_order(out, batch))
         total = total + _to_cpu(loss)
-    for parameter in model.parameters():
+    for parameter in network.model.parameters():
         if parameter.grad is not None and scale != 1.0:
             parameter.grad /= scale
     return torch.cat(logits), total
 
 
-def _logits(model: Any, backend: Backend, batch: Batch) -> torch.Tensor:
-    return model(**{name: backend.to_device(tensor) for name, tensor in batch.inputs.items()}).logits
+def _in_order(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """By row number: a packed batch has its rows in another order than a padded one."""
+    return _to_cpu(logits)[torch.from_numpy(np.argsort(batch.rows))]
 
 
 def _to_cpu(tensor: torch.Tensor | None) -> torch.Tensor:

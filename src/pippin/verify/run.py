@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pippin.data.batches import Batch, collate, training_order
+from pippin.data.batches import training_order
+from pippin.data.encoding import Encoded
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.models.attention import work_of
 from pippin.models.loading import load_model
 from pippin.planned import PlannedJob
 from pippin.training.losses import Loss
+from pippin.training.network import network_for
 from pippin.training.optimiser import make_optimiser
 from pippin.training.seeding import seed_everything
 from pippin.verify.compare import Experiment, compare
@@ -33,16 +35,19 @@ def verify(job: PlannedJob) -> Verdict:
     seed_everything(job.recipe.seed, cpu)  # the new head draws from here
     config = without_dropout(job.config)
     model = load_model(job.recipe, config, device.attention(work_of(config, precision)))
-    batches = _batches(job)
+    plan, rows = job.plan, _rows(job)
+    order = training_order(rows.lengths, _ROWS, plan.batching.value, job.recipe.order_seed, epoch=0)
     experiment = Experiment(
         model,
-        batches,
+        rows,
+        order[:_BATCHES],
         Loss(job.data.labels.regression, job.recipe.label_smoothing_factor),
-        lambda placed: make_optimiser(placed, job.recipe, job.plan),
+        lambda placed: make_optimiser(placed, job.recipe, plan),
+        lambda placed, backend, precision: network_for(plan, placed, backend, precision),
     )
     shown = "tf32" if job.recipe.tf32 and precision == "fp32" else precision
     findings = compare(experiment, cpu, device, shown)
-    return Verdict(device.kind, shown, job.model, sum(len(batch.rows) for batch in batches), tuple(findings))
+    return Verdict(device.kind, shown, job.model, experiment.rows, tuple(findings))
 
 
 def without_dropout(config: Any) -> Any:
@@ -55,9 +60,7 @@ def without_dropout(config: Any) -> Any:
     return config
 
 
-def _batches(job: PlannedJob) -> list[Batch]:
-    rows = job.rows.train
-    if rows is None:
+def _rows(job: PlannedJob) -> Encoded:
+    if job.rows.train is None:
         raise PippinError("verify needs rows with labels to train on: name a file of them, or leave all files out.")
-    order = training_order(rows.lengths, _ROWS, job.plan.batching.value, job.recipe.order_seed, epoch=0)
-    return [collate(rows, chosen, job.plan.pad_lengths.value) for chosen in order[:_BATCHES]]
+    return job.rows.train

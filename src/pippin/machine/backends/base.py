@@ -15,6 +15,8 @@ from pippin.machine.work import Work
 if TYPE_CHECKING:
     import torch
 
+    from pippin.machine.backends.recorded import Recorder
+
 #: Gives the two contexts of a checkpointed part: of its first run, and of the one that backward needs.
 CheckpointContexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
 #: CUDA's and MPS's own words, MPS's for one tensor that is too large, and those of torch's allocator on the CPU.
@@ -35,6 +37,18 @@ class Backend:
     shape_limit: int | None = None
     #: Padded tokens per batch where nothing is trained.
     evaluation_tokens = 2048
+
+    #: How rows attend that lie end to end: by a `kernel` of the device, or in `groups` of like lengths, each padded
+    #: for attention alone; None where neither pays.
+    packed_attention: str | None = None
+    #: Whether whole steps can be recorded and replayed.
+    captures_steps = False
+    #: Whether bfloat16 is what the device is fast in, where it has it.
+    bf16_by_default = False
+    #: Whether the optimiser's fused step can clip the gradient on its way.
+    clips_in_step = False
+    #: Whether torch's dropout draws its random numbers one by one here.
+    slow_dropout = False
 
     def __init__(self, index: int | None = None):
         self.index = index
@@ -173,6 +187,14 @@ class Backend:
     def several_processes_problem(self) -> str:
         """Why a job cannot be spread over several processes."""
         return "Pippin trains in one process: start it without torchrun"
+
+    def recorder(self) -> Recorder:
+        """What records work, where ``captures_steps``."""
+        raise NotImplementedError
+
+    def own_stream(self) -> AbstractContextManager[Any]:
+        """A queue of work of the job's own, where the device has several."""
+        return nullcontext()
 
     def prepare_deterministic(self) -> None:
         """What the device needs before deterministic kernels can be asked for."""

@@ -12,6 +12,9 @@ from pippin.machine.system import chip_name
 
 class CpuBackend(Backend):
     kind = "cpu"
+    packed_attention = "groups"
+    clips_in_step = True
+    slow_dropout = True
 
     def __init__(self, index: int | None = None):
         super().__init__(None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pippin.machine.backends.base import Backend
@@ -11,10 +13,16 @@ from pippin.machine.machine import Device
 if TYPE_CHECKING:
     import torch
 
+    from pippin.machine.backends.recorded import Recorder
+
 
 class CudaBackend(Backend):
     kind = "cuda"
     evaluation_tokens = 65536
+    packed_attention = "kernel"
+    captures_steps = True
+    bf16_by_default = True
+    clips_in_step = True
 
     def devices(self) -> list[Device]:
         import torch
@@ -85,8 +93,27 @@ class CudaBackend(Backend):
             torch.cuda.set_rng_state(state[self.kind], self.device)
 
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.device.type == self.kind:
+            return tensor
         # Pinned memory is what lets the copy run beside the GPU's work.
         return tensor.pin_memory().to(self.device, non_blocking=True)
+
+    def recorder(self) -> Recorder:
+        from pippin.machine.backends.recorded import Recorder
+
+        return Recorder(self.device)
+
+    @contextmanager
+    def own_stream(self) -> Iterator[None]:
+        # Nothing can be recorded on the stream that all work shares.
+        import torch
+
+        shared = torch.cuda.current_stream(self.device)
+        own = torch.cuda.Stream(self.device)
+        own.wait_stream(shared)
+        with torch.cuda.stream(own):
+            yield
+        shared.wait_stream(own)
 
     def prepare_deterministic(self) -> None:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

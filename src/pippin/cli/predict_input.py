@@ -1,0 +1,143 @@
+"""The rows that `pippin predict` is to label: from a file, the command line or standard input, chunk after chunk."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pippin.cli.predict_request import Request
+from pippin.data.chunks import in_chunks
+from pippin.data.examples import Examples
+from pippin.data.labels import is_missing
+from pippin.data.tables import Table, TableStream, listed, open_table, stream_of
+from pippin.data.text_files import blocks_of, decoded, lines_of
+from pippin.errors import PippinError
+from pippin.report.words import visible
+
+if TYPE_CHECKING:  # it brings torch, and mistakes in the input are found without
+    from pippin.predictor import Predictor
+
+
+def say(text: str) -> None:
+    """A remark beside the rows, on standard error."""
+    print(visible(text), file=sys.stderr)
+
+
+def open_input(request: Request) -> TableStream:
+    """The input. Of a file, all that is wrong with its form is found here; of standard input, what begins it."""
+    encoding = request.one("encoding") or "utf-8"
+    if "file" in request.flags:
+        return open_table(Path(request.flags["file"][-1]), encoding)
+    if "text" in request.flags:
+        columns: dict[str, list[Any]] = {
+            name: request.flags[name] for name in ("text", "text2") if name in request.flags
+        }
+        return stream_of(Table(columns, "--text"))
+    return _standard_input(encoding)
+
+
+def _standard_input(encoding: str) -> TableStream:
+    """The lines of standard input, blank ones among them."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        say("Type one text a line; end with Ctrl-D.")
+    tables = _tables_of(_lines(encoding), "standard input")
+    first = next(tables, None)
+    if first is None:
+        raise PippinError("standard input is empty: give --text, --file, or one text a line.")
+    return TableStream(first.origin, tuple(first.columns), lambda: chain([first], tables))
+
+
+def _lines(encoding: str) -> Iterator[str]:
+    if sys.stdin is None:
+        return iter(())
+    if hasattr(sys.stdin, "buffer"):
+        blocks: Iterable[str] = decoded(blocks_of(sys.stdin.buffer.read), "standard input", encoding)
+    else:  # no stream of bytes but replaced by a program, and text already
+        blocks = blocks_of(sys.stdin.read)
+    return (line.removesuffix("\n") for line in lines_of(_with_unix_ends(blocks)))
+
+
+def _with_unix_ends(blocks: Iterable[str]) -> Iterator[str]:
+    """The same characters with \n for every way to end a line."""
+    ends = io.IncrementalNewlineDecoder(None, translate=True)
+    for block in blocks:
+        yield ends.decode(block)
+    yield ends.decode("", final=True)
+
+
+def _tables_of(lines: Iterator[str], origin: str) -> Iterator[Table]:
+    for first, chunk in in_chunks(lines, len):
+        yield Table({"text": chunk}, origin, first=first)
+
+
+def text_columns(rows: TableStream, request: Request, predictor: Predictor) -> tuple[str, ...]:
+    """The columns to read, as many as the model was trained on."""
+    from pippin.predictor import count_texts
+
+    trained_on, asked = predictor.text_columns, request.one("text_column")
+    if asked is not None:
+        names = tuple(part.strip() for part in asked.split(","))
+    elif "file" in request.flags:
+        names = trained_on or _guess(rows)
+    else:
+        names = rows.names
+    if trained_on and len(names) != len(trained_on):
+        advice = f"name {len(trained_on)} with --text_column" if asked else "give --text"
+        advice += " and --text2, or a --file" if len(trained_on) == 2 and not asked else ""
+        raise PippinError(f"{request.run} was trained on {count_texts(trained_on)}, but {len(names)} came: {advice}.")
+    if len(names) > 2 or len(set(names)) < len(names):
+        raise PippinError(f"--text_column {asked}: name one column, or two different ones for pairs of texts.")
+    missing = [name for name in names if name not in rows.names]
+    if missing:
+        raise PippinError(
+            f"{rows.origin} has no column {', '.join(missing)}; it has {listed(rows.names)}. "
+            f"Add --text_column NAME{',NAME' * (len(names) - 1)}."
+        )
+    return names
+
+
+def _guess(rows: TableStream) -> tuple[str, ...]:
+    """The text columns for a model without a record of its training: the only one, or those of a known task."""
+    from pippin.data.tasks import TASKS
+
+    known = {task.text_columns for task in TASKS.values()}
+    fitting = [names for names in known if all(name in rows.names for name in names)]
+    if len(rows.names) == 1:
+        fitting = [rows.names]
+    if len(fitting) != 1:
+        raise PippinError(
+            f"{rows.origin}: which column is the text? It has {listed(rows.names)}, and the model's folder does "
+            "not say (no run.json). Add --text_column NAME, or NAME,NAME for pairs of texts."
+        )
+    say(f"text from {' and '.join(fitting[0])}; --text_column names another")
+    return fitting[0]
+
+
+def to_label(
+    tables: Iterable[Table], names: tuple[str, ...], max_length: int
+) -> Iterator[tuple[tuple[Table, list[int]], Examples]]:
+    """Of each table the rows that have a text, as examples; with it the table and the places of these rows."""
+    # A text of megabytes would keep the tokenizer busy for minutes, only to be cut. No token is this long.
+    most = 1000 * max_length
+    for table in tables:
+        columns = [_texts(table, name) for name in names]
+        filled = [place for place, row in enumerate(zip(*columns, strict=True)) if all(row)]
+        texts, *pairs = [[column[place].lstrip()[:most] for place in filled] for column in columns]
+        yield (table, filled), Examples(texts, pairs[0] if pairs else None, None, [], table.origin)
+
+
+def _texts(table: Table, name: str) -> list[str]:
+    """The cells of a column as texts, "" for those that hold nothing."""
+    from pippin.predictor import text_problem
+
+    texts: list[Any] = []
+    for place, cell in enumerate(table.columns[name]):
+        texts.append("" if is_missing(cell) else cell if isinstance(cell, (list, tuple, dict, bytes)) else str(cell))
+        problem = text_problem(texts[-1])
+        if texts[-1] != "" and problem:
+            raise PippinError(f"{table.where(place)}: column {name!r} {problem}. Mend it, or name another column.")
+    return texts

@@ -1,0 +1,213 @@
+"""Some rows as one batch of tensors: padded to one length, or packed end to end without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pippin.data.batches import padded_lengths, plan_lengths
+from pippin.data.encoding import Encoded
+
+if TYPE_CHECKING:
+    import torch
+
+#: Most groups of rows that attention pads together, and the share of padding below which one group is enough.
+_MOST_GROUPS, _LITTLE_PADDING = 4, 0.05
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of about one length in a packed batch; attention alone sees them padded to the longest of them."""
+
+    first_row: int
+    rows: int
+    width: int
+    first_token: int
+    tokens: int
+    places: torch.Tensor | None
+    """For each place of the padded rows its token, counted from the group's first; None where nothing is padded."""
+    unpadded: torch.Tensor | None
+    """For each token its place in the padded rows."""
+    seen: torch.Tensor | None
+    """Rows × 1 × 1 × width: True for tokens, False for padding."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where the rows lie in a packed batch."""
+
+    starts: torch.Tensor
+    """The first token of each sequence, and the end of the last (int32). Sequences after the rows fill a shape."""
+    each: torch.Tensor
+    """The same where only the first token of each row is left: 0, 1, 2, …"""
+    rows: int
+    longest: int
+    groups: tuple[Group, ...] = ()
+    """For devices whose attention needs padding; in order of length."""
+
+    def moved(self, move: Callable[[torch.Tensor], torch.Tensor]) -> Packing:
+        """The same on a device."""
+        return replace(self, starts=move(self.starts), each=move(self.each))
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Few shapes for packed batches of so many rows: each is filled up to the next capacity in tokens."""
+
+    rows: int
+    capacities: tuple[int, ...]
+    longest: int
+    """Tokens of the longest row that may come."""
+
+    def filled(self, batch: Batch, pad_token: int) -> Batch:
+        """The batch in one of the shapes; as it is where it has other rows or fits into none."""
+        import torch
+
+        packing = batch.packing
+        assert packing is not None
+        capacity = next((each for each in self.capacities if each >= batch.tokens), None)
+        if packing.rows != self.rows or capacity is None or packing.longest > self.longest:
+            return batch
+        # Sequences after the rows take up the rest; their number is the same for every batch of this capacity.
+        missing, most = capacity - batch.tokens, -(-capacity // self.longest)
+        ends = torch.arange(1, most + 1, dtype=torch.int32).mul_(self.longest).clamp_(max=missing).add_(batch.tokens)
+        fill = {"input_ids": pad_token}
+        inputs = {
+            name: torch.nn.functional.pad(tensor, (0, missing), value=fill.get(name, 0))
+            for name, tensor in batch.inputs.items()
+        }
+        starts = torch.cat([packing.starts, ends])
+        return replace(batch, inputs=inputs, packing=replace(packing, starts=starts, longest=self.longest))
+
+
+@dataclass(frozen=True)
+class Collator:
+    """How the rows of a job become batches: padded to the planned lengths, or packed."""
+
+    pad_lengths: tuple[int, ...] = ()
+    packs: bool = False
+    in_groups: bool = False
+    first_position: int = 0
+    shapes: Shapes | None = None
+    """Where packed batches are to have few shapes."""
+
+    def __call__(self, encoded: Encoded, rows: np.ndarray) -> Batch:
+        if self.packs:
+            batch = pack(encoded, rows, self.first_position, self.in_groups)
+            return self.shapes.filled(batch, encoded.pad_token) if self.shapes else batch
+        return collate(encoded, rows, self.pad_lengths)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The inputs of some rows, on the CPU."""
+
+    inputs: dict[str, torch.Tensor]
+    labels: torch.Tensor | None
+    rows: np.ndarray
+    packing: Packing | None = None
+    """Where the rows lie; None where each has a line of its own, padded."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens with padding: what the device computes."""
+        return self.inputs["input_ids"].numel()
+
+
+def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = ()) -> Batch:
+    """Pad some rows to the smallest planned length that holds them (to their longest where none does)."""
+    import torch
+
+    lengths = _lengths(encoded, rows)
+    width = int(padded_lengths(lengths.max(), pad_lengths))
+    tokens = np.full((len(rows), width), encoded.pad_token, dtype=np.int64)
+    mask = np.arange(width)[None, :] < lengths[:, None]
+    if encoded.pad_left:
+        mask = mask[:, ::-1]
+    places = _places(encoded, rows)
+    tokens[mask] = encoded.tokens[places]
+    inputs = {
+        "input_ids": torch.from_numpy(tokens),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64, order="C")),
+    }
+    if encoded.segments is not None:
+        segments = np.zeros((len(rows), width), dtype=np.int64)
+        segments[mask] = encoded.segments[places]
+        inputs["token_type_ids"] = torch.from_numpy(segments)
+    return Batch(inputs, _labels(encoded, rows), rows)
+
+
+def pack(encoded: Encoded, rows: np.ndarray, first_position: int = 0, in_groups: bool = False) -> Batch:
+    """Lay some rows end to end in one line, shortest first; positions count from ``first_position`` in each.
+
+    Where that is not 0, the model counts no padding token, not even one that stands in a text.
+    """
+    import torch
+
+    rows = rows[np.argsort(_lengths(encoded, rows), kind="stable")]
+    lengths = _lengths(encoded, rows)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    places = _places(encoded, rows)
+    tokens = encoded.tokens[places].astype(np.int64)
+    positions = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+    if first_position:
+        counted = tokens != encoded.pad_token
+        before = np.concatenate([[0], np.cumsum(counted)])
+        positions = (before[:-1] - np.repeat(before[starts[:-1]], lengths) + 1) * counted + first_position - 1
+    inputs = {
+        "input_ids": torch.from_numpy(tokens)[None],
+        "position_ids": torch.from_numpy(positions)[None],
+    }
+    if encoded.segments is not None:
+        inputs["token_type_ids"] = torch.from_numpy(encoded.segments[places].astype(np.int64))[None]
+    packing = Packing(
+        torch.from_numpy(starts.astype(np.int32)),
+        torch.arange(len(rows) + 1, dtype=torch.int32),
+        len(rows),
+        int(lengths[-1]),
+        _groups(lengths, starts) if in_groups else (),
+    )
+    return Batch(inputs, _labels(encoded, rows), rows, packing)
+
+
+def _groups(lengths: np.ndarray, starts: np.ndarray) -> tuple[Group, ...]:
+    """The rows, which come in order of length, in few groups with little padding."""
+    import torch
+
+    widths = [int(lengths[-1])]
+    if 1 - lengths.sum() / (len(lengths) * widths[0]) > _LITTLE_PADDING:
+        widths = list(plan_lengths(lengths, _MOST_GROUPS))
+    cuts = [0, *np.searchsorted(lengths, widths, side="right").tolist()]
+    groups = []
+    for first, stop, width in zip(cuts, cuts[1:], widths, strict=False):
+        own = lengths[first:stop]
+        places = unpadded = seen = None
+        if own[0] < width:
+            inside = np.arange(width)[None, :] < own[:, None]
+            offsets = (starts[first:stop] - starts[first])[:, None] + np.arange(width)[None, :]
+            places = torch.from_numpy(np.where(inside, offsets, 0).reshape(-1))
+            unpadded = torch.from_numpy(np.flatnonzero(inside))
+            seen = torch.from_numpy(inside)[:, None, None, :]
+        begin, end = int(starts[first]), int(starts[stop])
+        groups.append(Group(first, stop - first, width, begin, end - begin, places, unpadded, seen))
+    return tuple(groups)
+
+
+def _lengths(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
+    return encoded.offsets[rows + 1] - encoded.offsets[rows]
+
+
+def _places(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
+    """Where the tokens of these rows are, end to end."""
+    lengths = _lengths(encoded, rows)
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1]) + np.repeat(encoded.offsets[rows] - ends + lengths, lengths)
+
+
+def _labels(encoded: Encoded, rows: np.ndarray) -> torch.Tensor | None:
+    import torch
+
+    return None if encoded.labels is None else torch.from_numpy(encoded.labels[rows])

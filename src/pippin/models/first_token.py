@@ -1,0 +1,85 @@
+"""The last layer for first tokens only: a classification head reads nothing else.
+
+Keys and values are made for every token; queries, what follows attention, and the feed-forward part for the first
+token of each row. The numbers are the same, and most of a layer's work falls away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pippin.models.families import Family
+from pippin.models.registry import Layout
+
+
+def read_first_tokens(model: Any, family: Family, layout: Layout) -> None:
+    """Make the last layer of a model give rows × 1 × width: their first tokens."""
+    last = layers_of(model)[-1]
+    if family.key is None or family.value is None:
+        last.register_forward_hook(lambda _, __, found: _as_rows(_mapped(found, lambda x: _firsts(x, layout)), layout))
+        return
+    _Shortcut(layout).attach(last, last.get_submodule(family.key), last.get_submodule(family.value))
+    last.register_forward_hook(lambda _, __, found: _as_rows(found, layout))
+
+
+def layers_of(model: Any) -> torch.nn.ModuleList:
+    """The layers of an encoder: the list that is as long as its configuration says."""
+    count = model.config.num_hidden_layers
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList) and len(module) == count]
+    return lists[0]
+
+
+class _Shortcut:
+    """Hooks that let a layer see first tokens only, but for its keys and values."""
+
+    def __init__(self, layout: Layout):
+        self.layout = layout
+        self.tokens: torch.Tensor | None = None
+        self.keys: torch.Tensor | None = None
+
+    def attach(self, layer: torch.nn.Module, key: torch.nn.Module, value: torch.nn.Module) -> None:
+        layer.register_forward_pre_hook(self._enter, with_kwargs=True)
+        for module, leave in ((key, self._set_keys_aside), (value, self._set_values_aside)):
+            module.register_forward_pre_hook(lambda *_: (self.tokens,))
+            module.register_forward_hook(leave)
+
+    def _enter(self, _: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
+        if arguments:
+            self.tokens, *others = arguments
+            return (_firsts(self.tokens, self.layout), *others), named
+        self.tokens = named["hidden_states"]
+        return (), {**named, "hidden_states": _firsts(self.tokens, self.layout)}
+
+    # What these give back has the shape that the layer expects, and is not used: attention takes what was set aside.
+
+    def _set_keys_aside(self, _: Any, __: Any, keys: torch.Tensor) -> torch.Tensor:
+        self.keys = keys
+        return self._shortened(keys)
+
+    def _set_values_aside(self, _: Any, __: Any, values: torch.Tensor) -> torch.Tensor:
+        assert self.keys is not None
+        self.layout.set_aside = (self.keys, values)
+        self.tokens = self.keys = None
+        return self._shortened(values)
+
+    def _shortened(self, tokens: torch.Tensor) -> torch.Tensor:
+        return tokens[:, : 1 if self.layout.packing is None else self.layout.packing.rows]
+
+
+def _firsts(tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
+    """The first token of each row: rows × 1 × width of padded rows, 1 × rows × width of packed ones."""
+    if layout.packing is None:
+        return tokens[:, :1]
+    return tokens.index_select(1, layout.packing.starts[: layout.packing.rows])
+
+
+def _as_rows(found: Any, layout: Layout) -> Any:
+    """Rows × 1 × width, whatever the layout."""
+    return found if layout.packing is None else _mapped(found, lambda tokens: tokens.transpose(0, 1))
+
+
+def _mapped(found: Any, change: Any) -> Any:
+    """A layer's answer with its tokens changed; some layers give them in a tuple."""
+    return (change(found[0]), *found[1:]) if isinstance(found, tuple) else change(found)

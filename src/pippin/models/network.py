@@ -1,0 +1,64 @@
+"""A model as training and prediction call it: a batch in, the logits of its rows out.
+
+Rows go through the model padded, or packed end to end where its attention can be told where each begins. Either way
+the last layer computes no more than the head reads, where that is each row's first token. Both reach into the model
+through transformers' attention registry and through hooks: its own code runs, and its weights keep their names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pippin.data.collate import Batch, Collator, Packing
+from pippin.machine.backends.base import Backend
+from pippin.models.families import Family, first_position
+from pippin.models.first_token import read_first_tokens
+from pippin.models.packed_attention import by_kernel, in_groups
+from pippin.models.registry import Layout, use_attention
+
+_ATTEND = {"groups": in_groups, "kernel": by_kernel}
+
+
+class Network:
+    """A model on its device, with everything around its call.
+
+    ``family`` tells where things are in the model; without it the model is called as it is, with padded rows.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        backend: Backend,
+        precision: str = "fp32",
+        family: Family | None = None,
+        packs: bool = False,
+        pad_lengths: tuple[int, ...] = (),
+    ):
+        self.model, self.backend, self.precision = model, backend, precision
+        self.collate = Collator(pad_lengths)
+        self.layout = Layout(None)
+        if family is None:
+            return
+        if packs:
+            assert backend.packed_attention is not None
+            self.layout.attend = _ATTEND[backend.packed_attention]
+            groups = backend.packed_attention == "groups"
+            self.collate = Collator((), True, groups, first_position(family, model.config))
+        use_attention(model, self.layout)
+        read_first_tokens(model, family, self.layout)
+
+    def logits(self, batch: Batch) -> torch.Tensor:
+        """On the device, with a gradient where one is wanted."""
+        inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
+        packing = batch.packing
+        if packing is not None and not packing.groups:
+            packing = packing.moved(self.backend.to_device)
+        return self.run(inputs, packing)
+
+    def run(self, inputs: dict[str, torch.Tensor], packing: Packing | None) -> torch.Tensor:
+        """The same for what is on the device already."""
+        self.layout.packing = packing
+        with self.backend.autocast(self.precision):
+            return self.model(**inputs).logits

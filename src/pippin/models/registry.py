@@ -1,0 +1,120 @@
+"""Our attention in transformers' registry: it knows where rows lie, and may be asked for first tokens only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pippin.data.collate import Packing
+
+#: query, key, value (tokens × heads × width), where the rows lie, scaling, dropout, how far a token sees → tokens.
+Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, Packing, float, float, "int | None"], torch.Tensor]
+
+
+@dataclass
+class Layout:
+    """What attention must know of the batch at hand. One object for all modules of a model."""
+
+    attend: Attend | None
+    """How packed rows attend; None where rows are padded."""
+    packing: Packing | None = None
+    """Where the rows lie."""
+    set_aside: tuple[torch.Tensor, torch.Tensor] | None = None
+    """Keys and values of all tokens, from a layer that goes on with first tokens only."""
+
+
+def use_attention(model: Any, layout: Layout) -> None:
+    """Make a model attend as ``layout`` says."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
+
+    base = model.config._attn_implementation
+    name: str
+    attention: Callable[..., Any]
+    mask: Callable[..., Any]
+    # The word "flash" in a name would make transformers look for a kernel on the Hub.
+    name, attention, mask = "pippin_packed", _packed, _no_mask
+    if layout.attend is None:
+        name, mask = f"pippin_padded_{base}", ALL_MASK_ATTENTION_FUNCTIONS[base]
+        attention = _padded_plain if base == "eager" else _padded_sdpa
+    AttentionInterface.register(name, attention)
+    AttentionMaskInterface.register(name, mask)
+    for module in model.modules():
+        module.pippin_layout = layout
+    model.config._attn_implementation = name
+
+
+def _no_mask(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _packed(
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    sliding_window: int | None = None,
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    layout: Layout = module.pippin_layout
+    assert layout.attend is not None
+    assert layout.packing is not None
+    key, value = _all_tokens(layout, key, value)
+    query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    found = layout.attend(
+        query,
+        key,
+        value,
+        layout.packing,
+        query.size(-1) ** -0.5 if scaling is None else scaling,
+        dropout,
+        sliding_window,
+    )
+    return found[None], None
+
+
+def _padded_sdpa(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **settings: Any) -> Any:
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    key, value = _all_tokens(module.pippin_layout, key, value)
+    return sdpa_attention_forward(module, query, key, value, _of_queries(attention_mask, query), **settings)
+
+
+def _padded_plain(
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **_: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Without a fused kernel, for devices that are not to be trusted with one."""
+    key, value = _all_tokens(module.pippin_layout, key, value)
+    scores = torch.matmul(query, key.transpose(2, 3)) * (query.size(-1) ** -0.5 if scaling is None else scaling)
+    mask = _of_queries(attention_mask, query)
+    shares = torch.softmax(scores if mask is None else scores + mask, dim=-1)
+    shares = torch.nn.functional.dropout(shares, dropout)
+    return torch.matmul(shares, value).transpose(1, 2).contiguous(), shares
+
+
+def _all_tokens(layout: Layout, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The keys and values that were set aside, in the shape of those that came, or these themselves."""
+    if layout.set_aside is None:
+        return key, value
+    aside, layout.set_aside = layout.set_aside, None
+    heads, width = key.shape[1], key.shape[3]
+    key, value = (tensor.unflatten(-1, (heads, width)).transpose(1, 2) for tensor in aside)
+    return key, value
+
+
+def _of_queries(mask: torch.Tensor | None, query: torch.Tensor) -> torch.Tensor | None:
+    """The mask of the queries that are left."""
+    return None if mask is None else mask[:, :, : query.shape[2]]

@@ -1,0 +1,140 @@
+"""Packed rows and a shortened last layer give what the model itself gives: logits and gradients."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModelForSequenceClassification,
+    BertConfig,
+    CamembertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    ModernBertConfig,
+    RobertaConfig,
+    XLMRobertaConfig,
+)
+
+from pippin.data.collate import collate
+from pippin.data.encoding import Encoded
+from pippin.machine.backends.cpu import CpuBackend
+from pippin.models.families import FAMILIES, family_of
+from pippin.models.network import Network
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
+NUMBERS = {"vocab_size": 200, "num_labels": 4}
+CONFIGS = {
+    "bert": BertConfig(**SIZES, **NUMBERS),
+    "electra": ElectraConfig(**SIZES, **NUMBERS, embedding_size=16),
+    "roberta": RobertaConfig(**SIZES, **NUMBERS, pad_token_id=1),
+    "xlm-roberta": XLMRobertaConfig(**SIZES, **NUMBERS, pad_token_id=1),
+    "camembert": CamembertConfig(**SIZES, **NUMBERS, pad_token_id=1),
+    "distilbert": DistilBertConfig(dim=32, n_layers=3, n_heads=4, hidden_dim=64, **NUMBERS),
+    # Most rows are longer than what a token sees.
+    "modernbert": ModernBertConfig(
+        **SIZES, **NUMBERS, global_attn_every_n_layers=2, local_attention=8, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, cls_token_id=1, sep_token_id=2,
+    ),
+}  # fmt: skip
+supported = pytest.mark.skipif(family_of(CONFIGS["bert"])[0] is None, reason="transformers without the registry")
+
+
+def rows_for(config, lengths) -> Encoded:
+    draw = np.random.default_rng(0)
+    lengths = np.asarray(lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    padding = config.pad_token_id or 0
+    tokens = draw.integers(3, 200, offsets[-1]).astype(np.int32)
+    tokens[1] = padding  # RoBERTa's kin do not count it
+    segments = draw.integers(0, 2, offsets[-1]).astype(np.int32) if config.model_type in ("bert", "electra") else None
+    return Encoded(tokens, segments, offsets, draw.integers(0, 4, len(lengths)), pad_token=padding)
+
+
+def model_of(config) -> torch.nn.Module:
+    """With weights so large that every token matters."""
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_config(copy.deepcopy(config)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    return model
+
+
+def logits_and_gradients(network: Network, rows: Encoded) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    batch = network.collate(rows, np.arange(len(rows)))
+    logits = network.logits(batch)
+    torch.nn.functional.cross_entropy(logits, batch.labels).backward()
+    gradients = {name: p.grad for name, p in network.model.named_parameters() if p.grad is not None}
+    return logits.detach()[np.argsort(batch.rows)], gradients
+
+
+@supported
+@pytest.mark.parametrize("kind", ["packed", "padded", "padded, plain attention", "packed, one by one"])
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_same_as_the_model_itself(name, kind):
+    config = CONFIGS[name]
+    model = model_of(config)
+    lengths = [5, 19, 2, 12, 12, 3, 30, 7] if "one by one" not in kind else [1, 1, 1]
+    rows = rows_for(config, lengths)
+    wanted, wanted_gradients = logits_and_gradients(Network(copy.deepcopy(model), CpuBackend()), rows)
+    if "plain" in kind:
+        model.config._attn_implementation = "eager"
+    network = Network(model, CpuBackend(), family=family_of(config)[0], packs="packed" in kind)
+    found, gradients = logits_and_gradients(network, rows)
+    torch.testing.assert_close(found, wanted, atol=2e-6, rtol=0)
+    assert gradients.keys() == wanted_gradients.keys()
+    for each, gradient in gradients.items():
+        torch.testing.assert_close(gradient, wanted_gradients[each], atol=1e-6, rtol=1e-4, msg=each)
+
+
+@supported
+def test_the_last_layer_works_for_first_tokens_only():
+    network = Network(model_of(CONFIGS["bert"]), CpuBackend(), family=FAMILIES["bert"], packs=True)
+    seen = {}
+    for name, module in network.model.named_modules():
+        if name.endswith(("intermediate", "self.key")):
+            module.register_forward_hook(lambda m, i, out, name=name: seen.update({name: tuple(i[0].shape[:2])}))
+    rows = rows_for(CONFIGS["bert"], [5, 19, 2])
+    network.logits(network.collate(rows, np.arange(3)))
+    assert seen["bert.encoder.layer.1.intermediate"] == (1, 26)
+    assert seen["bert.encoder.layer.2.attention.self.key"] == (1, 26)
+    assert seen["bert.encoder.layer.2.intermediate"] == (1, 3)
+
+
+@supported
+def test_attention_stays_within_a_row():
+    """Another row beside it changes nothing for a row."""
+    network = Network(model_of(CONFIGS["bert"]), CpuBackend(), family=FAMILIES["bert"], packs=True)
+    rows = rows_for(CONFIGS["bert"], [9, 9, 4, 30])
+    alone = network.logits(network.collate(rows, np.array([0])))
+    for others in ([0, 1], [0, 2], [0, 3], [0, 1, 2, 3]):
+        batch = network.collate(rows, np.array(others))
+        together = network.logits(batch)[np.flatnonzero(batch.rows == 0)]
+        torch.testing.assert_close(together, alone, atol=2e-6, rtol=0)
+
+
+@supported
+def test_attention_and_saved_configuration_are_apart(tmp_path):
+    model = model_of(CONFIGS["bert"])
+    Network(model, CpuBackend(), family=FAMILIES["bert"], packs=True)
+    model.save_pretrained(tmp_path)
+    assert "pippin" not in (tmp_path / "config.json").read_text()
+    again = AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    rows = rows_for(CONFIGS["bert"], [5, 9])
+    inputs = collate(rows, np.arange(2)).inputs
+    assert again(**inputs).logits.shape == (2, 4)
+
+
+def test_models_that_cannot_be_packed_say_why():
+    from transformers import DebertaV2Config, GPT2Config
+
+    for config in (DebertaV2Config(), GPT2Config()):
+        family, why = family_of(config)
+        assert family is None
+        assert config.model_type in why
+    mean = ModernBertConfig(classifier_pooling="mean")
+    assert family_of(mean) == (None, "its head reads every token")
+    assert family_of(BertConfig(is_decoder=True)) == (None, "it is set up as a decoder")
