@@ -116,18 +116,17 @@ def _inject_nan(at: int) -> None:
 
 def _raise_the_rate(at: int) -> None:
     """In the child: a rate of 1e6 from some step on. The command itself refuses such a rate."""
-    import torch
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-    step, calls = torch.optim.AdamW.step, 0
+    calls = 0
 
-    def too_far(self: Any, *arguments: Any, **settings: Any) -> Any:
+    def too_far(optimiser: Any, *_: Any) -> None:
         nonlocal calls
         calls += 1
-        for group in self.param_groups:
+        for group in optimiser.param_groups:
             group["lr"] = 1e6 if calls >= at else group["lr"]
-        return step(self, *arguments, **settings)
 
-    torch.optim.AdamW.step = too_far
+    register_optimizer_step_pre_hook(too_far)
 
 
 def _is_finite(checkpoint: Path) -> bool:

@@ -68,6 +68,8 @@ SETTINGS = {
     "best model": ["--load_best_model_at_end", "--eval_strategy", "steps", "--eval_steps", 4],
     "early stopping": ["--early_stopping_patience", 6, "--eval_strategy", "steps", "--eval_steps", 4],
     "checkpointing": ["--gradient_checkpointing"],
+    "moments in bfloat16": ["--optim_state", "bf16"],
+    "saved between steps": ["--memory_limit", 0.001],
     "noise": ["--neftune_noise_alpha", "5"],
     "sgd": ["--optim", "sgd"],
     "adafactor": ["--optim", "adafactor"],

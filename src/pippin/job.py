@@ -45,7 +45,12 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
         return _finished_before(folder, terminal)
     backend = get_backend(job.plan.device.value)
 
-    with disk_words(folder.path), locked(folder.path), deterministic_kernels(recipe.full_determinism, backend):
+    with (
+        disk_words(folder.path),
+        locked(folder.path),
+        deterministic_kernels(recipe.full_determinism, backend),
+        backend.quick_arithmetic(),
+    ):
         with explained(backend, lambda: job.machine, write_here, debug=recipe.log_level == "debug"):
             session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer)
         session.check_room(folder)

@@ -26,7 +26,6 @@ from pippin.models.loading import (
     match_classes,
     require_trained,
     resolve_model,
-    set_log_level,
 )
 from pippin.plan.device import choose_device
 from pippin.plan.make import Rows, make_plan
@@ -63,7 +62,6 @@ class PlannedJob:
 
 def plan_job(recipe: Recipe, terminal: Terminal) -> PlannedJob:
     """Read the data, look at the computer and decide what is open; what was found and decided is said."""
-    set_log_level(recipe.log_level)
     known = None if recipe.wants_training else require_trained(recipe)
     data = prepare(find_source(recipe), recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
@@ -131,6 +129,11 @@ def _show(job: PlannedJob, terminal: Terminal) -> None:
     cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
     if cut:
         terminal.note(f"{cut} of {total} texts are longer than {job.plan.max_length.value} tokens and were cut.")
+    needed, budget = job.plan.memory, job.plan.memory_budget
+    if needed.value > budget.value > 0:
+        terminal.warn(
+            f"the memory {needed.reason}. If it runs out, lower --max_seq_length, take a smaller model, or --optim sgd."
+        )
     sizes = [f"{len(data.train)} training"] if data.train is not None else []
     sizes += [
         f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]

@@ -70,10 +70,12 @@ class Predictor:
         max_length = min(wanted, limit or wanted)
         # Not the plan's pad lengths: those suit the rows of the training, and new texts can be like anything.
         pads_left = tokenizer.padding_side == "left"
-        layout = choose_layout(recipe, config, backend.kind, "fp32", max_length, pads_left).value
+        precision = run.plan.precision.value if run and backend.bf16_by_default else "fp32"
+        layout = choose_layout(recipe, config, backend.kind, precision, max_length, pads_left).value
         last_layer = choose_last_layer(config, pads_left).value
         pad_lengths = spread_lengths(max_length, backend.shape_limit)
-        network = make_network(model, backend, "fp32", layout, last_layer, pad_lengths)
+        network = make_network(model, backend, precision, layout, last_layer, pad_lengths)
+        network.keep_products_in_half()
         return cls(Inference(network), tokenizer, labels, max_length, run)
 
     @property

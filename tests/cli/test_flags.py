@@ -170,7 +170,13 @@ def test_refused_flags_at_their_default_are_fine():
 
 @pytest.mark.parametrize(
     "words",
-    ["--report_to wandb", "--torch_compile", "--push_to_hub", "--ignore_data_skip", "--trust_remote_code"],
+    [
+        "--report_to wandb",
+        "--torch_compile_mode max-autotune",
+        "--push_to_hub",
+        "--ignore_data_skip",
+        "--trust_remote_code",
+    ],
 )
 def test_what_cannot_be_honoured_is_refused_with_the_reason(words):
     with pytest.raises(Mistakes, match=words.split()[0]):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from pippin.models.loading import BUILTIN_PACKAGE
+
 SOURCE = Path(__file__).parents[2] / "src"
-HEAVY = ("torch", "transformers", "pyarrow", "sklearn", "scipy", "rich", "numpy", "yaml")
+HEAVY = ("torch", "torch._dynamo", "transformers", "pyarrow", "sklearn", "scipy", "rich", "numpy", "yaml")
 
 
 def loaded_by(arguments: list[str]) -> tuple[set[str], str]:
@@ -46,6 +49,19 @@ def test_wrong_flags_are_told_before_anything_is_loaded():
 def test_the_guard_can_fail():
     names, _ = loaded_by(["predict", "no/such/folder", "--text", "x"])
     assert "torch" in names or "numpy" in names
+
+
+def test_the_built_in_model_needs_no_transformers(word_file):
+    """Importing it, or torch's compiler, takes longer than all else before the first step."""
+    if find_spec(BUILTIN_PACKAGE) is None:
+        pytest.skip("the built-in model is not installed")
+    job = ["--max_steps", "1", "--output_dir", "run", "--save_steps", "1", "--use_cpu"]
+    names, output = loaded_by(["train", str(word_file), *job])
+    assert "saved in run" in output
+    assert not names & {"transformers", "torch._dynamo"}
+    names, output = loaded_by(["predict", "run", "--text", "a cat", "--device", "cpu"])
+    assert "torch" in names
+    assert not names & {"transformers", "torch._dynamo"}
 
 
 def test_both_ways_to_start():

@@ -6,10 +6,12 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import FILLER, events, read_csv
+from pippin.machine.backends.mps import MpsBackend
 
 pytestmark = pytest.mark.emulated_mps
 FLAGS = ["--per_device_train_batch_size", 32, "--logging_steps", 1, "--learning_rate", 1e-3]
@@ -52,7 +54,8 @@ def losses(folder: str) -> list[float]:
     return [event["loss"] for event in events(folder, "log")]
 
 
-def test_training_goes_on_in_smaller_batches(run, mps):
+def test_training_goes_on_in_smaller_batches(run, mps, monkeypatch):
+    monkeypatch.setattr(MpsBackend, "memory_budget", lambda self: None)  # so that it comes as a surprise
     asked = [*FLAGS, "--do_train", "--max_steps", 8]
     _, needed = run(*asked, folder="roomy")
     with mps.memory_limit(int(needed * 0.6)):
@@ -64,6 +67,26 @@ def test_training_goes_on_in_smaller_batches(run, mps):
     assert losses("narrow") == pytest.approx(losses("roomy"), abs=1e-5)
     plan = json.loads(Path("narrow/run.json").read_text())["plan"]["micro_batch"]
     assert plan == {"value": told[-1]["rows"], "reason": "memory ran out with 32"}
+
+
+def test_a_limit_that_is_known_is_planned_for(run, mps):
+    asked = [*FLAGS, "--do_train", "--max_steps", 4]
+    run(*asked, folder="roomy")
+    needed = planned("roomy", "memory")
+    own = MpsBackend.own_memory
+    for share, folder in ((0.6, "smaller"), (0.25, "narrow")):
+        run(*asked, "--memory_limit", (own + share * (needed - own)) / 2**30, folder=folder)
+        assert losses(folder) == pytest.approx(losses("roomy"), abs=1e-5)
+        assert not events(folder, "smaller_batches")
+    assert 32 > planned("smaller", "micro_batch") > planned("narrow", "micro_batch")
+    out, _ = run(*asked, "--memory_limit", 0.01, folder="hopeless")
+    assert "the memory does not fit: about" in out
+    assert planned("hopeless", "activations") == "recomputed"
+    assert losses("hopeless") == pytest.approx(losses("roomy"), abs=1e-5)
+
+
+def planned(folder: str, name: str) -> Any:
+    return json.loads(Path(folder, "run.json").read_text())["plan"][name]["value"]
 
 
 def test_evaluation_and_prediction_go_on_in_smaller_batches(run, long_file, mps):

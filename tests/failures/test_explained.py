@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import pippin
 from conftest import make_rows
@@ -145,14 +146,11 @@ def test_training_step(failing, with_operator, part, operator):
         exec(snippet(text), {})
 
 
-def test_optimiser_is_looked_at_too(failing, monkeypatch):
-    step = torch.optim.AdamW.step
+def test_optimiser_is_looked_at_too(failing, request):
+    def fail(optimiser, *_):
+        torch.ops.pippin_test.breaks(optimiser.param_groups[0]["params"][0].detach())
 
-    def broken(self, *arguments):
-        torch.ops.pippin_test.breaks(self.param_groups[0]["params"][0].detach())
-        return step(self, *arguments)
-
-    monkeypatch.setattr(torch.optim.AdamW, "step", broken)
+    request.addfinalizer(register_optimizer_step_pre_hook(fail).remove)
     Trouble.forward = staticmethod(fails_above_20_columns)
     message, _ = failing()
     assert "the operator pippin_test::breaks failed" in message

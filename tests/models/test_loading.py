@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
@@ -22,6 +24,7 @@ from pippin.models.loading import (
     require_trained,
     resolve_model,
 )
+from pippin.models.plain_bert.config import PlainBertConfig
 from pippin.recipe import Recipe
 
 THREE = Labels(("animal", "food", "tool"))
@@ -172,3 +175,29 @@ def test_a_model_without_a_head_cannot_be_used_as_it_is(tiny_model, classifier):
     with pytest.raises(PippinError, match="its answers would be random"):
         require_trained(recipe(tiny_model))
     assert require_trained(recipe(classifier)).names == ("tool", "animal", "food")
+
+
+def test_a_plain_bert_is_ours(tiny_model):
+    chosen = recipe(tiny_model)
+    config = load_config(chosen, THREE)
+    assert type(config) is PlainBertConfig
+    assert type(load_model(chosen, config)).__name__ == "PlainBert"
+
+
+@pytest.mark.parametrize("why", ["settings", "shards", "head", "--config_name"])
+def test_other_models_are_left_to_transformers(tiny_model, copy, why):
+    chosen = recipe(copy, config_name=str(tiny_model) if why == "--config_name" else None, ignore_mismatched_sizes=True)
+    weights = load_file(copy / "model.safetensors")
+    if why == "settings":
+        edit_config(copy, hidden_act="relu")
+    elif why == "shards":
+        index = {"metadata": {}, "weight_map": dict.fromkeys(weights, "model.safetensors")}
+        (copy / "model.safetensors.index.json").write_text(json.dumps(index))
+    elif why == "head":
+        weights["classifier.weight"] = torch.zeros(5, 32)
+        save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    config = load_config(chosen, THREE)
+    assert type(config).__name__ == "BertConfig"
+    model = load_model(chosen, config)
+    assert type(model).__name__ == "BertForSequenceClassification"
+    assert model.classifier.weight.shape == (3, 32)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+from transformers import BertConfig, BertForSequenceClassification
 
+from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.models.loading import load_config, load_model
+from pippin.models.plain_bert.model import PlainBert
 from pippin.models.training_mode import add_noise_to_embeddings, checkpointing_settings, prepare_for_training
 from pippin.recipe import Recipe
+from pippin.training.network import make_network
 
 INPUTS = {"input_ids": torch.arange(5, 45).reshape(4, 10), "attention_mask": torch.ones(4, 10, dtype=torch.long)}
 
@@ -44,7 +49,7 @@ def gradient(tiny_model, generator: torch.Generator, device: str, **settings) ->
         for name, child in module.named_children():
             if isinstance(child, torch.nn.Dropout):
                 setattr(module, name, DeviceDropout(generator))
-    prepare_for_training(model, recipe, get_backend(device))
+    prepare_for_training(model, recipe, get_backend(device), recipe.gradient_checkpointing)
     generator.manual_seed(3)
     torch.manual_seed(3)
     model(**INPUTS).logits.square().sum().backward()
@@ -57,6 +62,34 @@ def test_checkpointed_gradient_equals_the_plain_one(tiny_model, generator):
     torch.testing.assert_close(checkpointed, plain, rtol=1e-6, atol=1e-8)
     unguarded = gradient(tiny_model, generator, "cpu", gradient_checkpointing=True)
     assert not torch.allclose(unguarded, plain), "this device needs the guard"
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+@pytest.mark.parametrize("plain", [True, False], ids=["plain BERT", "of transformers"])
+def test_recomputed_gradient_equals_the_kept_one_bit_for_bit(tiny_model, layout, plain):
+    """With dropout, and a last layer that is computed for first tokens only."""
+    draw = np.random.default_rng(0)
+    tokens, offsets = draw.integers(5, 100, 40).astype(np.int32), np.array([0, 7, 12, 30, 40])
+    rows = Encoded(tokens, None, offsets, np.zeros(4, np.int64))
+    found = []
+    for recomputes in (False, True):
+        config = BertConfig.from_pretrained(tiny_model)
+        recipe = Recipe(model_name_or_path=str(tiny_model))
+        torch.manual_seed(0)
+        if plain:
+            model = load_model(recipe, load_config(recipe, Labels(("a", "b"))))
+            assert isinstance(model, PlainBert)
+        else:
+            model = BertForSequenceClassification(config)
+        backend = get_backend("cpu")
+        network = make_network(model, backend, "fp32", layout, "first tokens", ())
+        prepare_for_training(model, recipe, backend, recomputes)
+        torch.manual_seed(3)
+        network.logits(network.collate(rows, np.arange(4)))  # not in training: nothing is recomputed
+        model.train()
+        network.logits(network.collate(rows, np.arange(4))).square().sum().backward()
+        found.append(torch.cat([weight.grad.flatten() for weight in model.parameters()]))
+    assert torch.equal(*found)
 
 
 def test_checkpointing_settings():
@@ -81,7 +114,7 @@ def test_model_without_checkpointing_is_refused():
     model = torch.nn.Linear(1, 1)
     model.supports_gradient_checkpointing = False
     with pytest.raises(PippinError, match="Linear does not offer it"):
-        prepare_for_training(model, Recipe(gradient_checkpointing=True), get_backend("cpu"))
+        prepare_for_training(model, Recipe(), get_backend("cpu"), recomputes=True)
 
 
 def test_noise_is_drawn_into_contiguous_memory_while_training_only(monkeypatch):

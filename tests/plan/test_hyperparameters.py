@@ -59,3 +59,12 @@ def test_what_is_asked_for_is_taken():
 
 def test_classic_commands_get_hugging_faces():
     assert chosen(do_train=True) == (5e-5, 5e-5, 3.0, 8)
+
+
+def test_a_head_alone_is_trained_faster_and_longer():
+    recipe, facts = Recipe(), JobFacts(1000, 6, 384, head_only=True)
+    assert choose_head_rate(recipe, facts, 1e-4).value == 1e-2
+    assert choose_epochs(recipe, facts).value == 10
+    asked = Recipe(learning_rate=3e-3, num_train_epochs=2.0)
+    assert choose_head_rate(asked, facts, 3e-3).value == 3e-3
+    assert choose_epochs(asked, facts).value == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from security_helpers import files_with
@@ -59,8 +60,18 @@ def test_the_search_finds_what_it_looks_for(tmp_path):
     assert len(files_with("markerToken", tmp_path)) == 1
 
 
-@pytest.mark.parametrize("where", ["config", "weights", "training"])
-def test_errors_that_quote_what_was_sent(with_tokens, word_file, tiny_model, monkeypatch, where):
+@pytest.fixture
+def unusual_model(tiny_model, tmp_path):
+    """A model that is left to transformers."""
+    folder = tmp_path / "unusual"
+    shutil.copytree(tiny_model, folder)
+    config = folder / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"hidden_act": "relu"}))
+    return folder
+
+
+@pytest.mark.parametrize("where", ["config", "weights", "weights of a plain BERT", "training"])
+def test_errors_that_quote_what_was_sent(with_tokens, word_file, tiny_model, unusual_model, monkeypatch, where):
     """As the Hub's client and its proxies may say it."""
 
     def fail(*arguments, **keywords):
@@ -73,22 +84,24 @@ def test_errors_that_quote_what_was_sent(with_tokens, word_file, tiny_model, mon
     target = {
         "config": "transformers.AutoConfig.from_pretrained",
         "weights": "transformers.AutoModelForSequenceClassification.from_pretrained",
+        "weights of a plain BERT": "safetensors.torch.load_file",
         "training": "pippin.training.step.EagerStep.gradients",
     }[where]
     monkeypatch.setattr(target, fail)
-    code, err = with_tokens("train", word_file, "--model_name_or_path", tiny_model,
+    model = unusual_model if where in ("config", "weights") else tiny_model
+    code, err = with_tokens("train", word_file, "--model_name_or_path", model,
                             "--max_steps", 1)  # fmt: skip
     assert code == 2
     assert "***" in err
 
 
-def test_errors_from_python_hold_no_token(word_file, tiny_model, monkeypatch):
+def test_errors_from_python_hold_no_token(word_file, unusual_model, monkeypatch):
     def fail(*arguments, **keywords):
         raise OSError(f"sent {keywords['token']}")
 
     monkeypatch.setattr("transformers.AutoConfig.from_pretrained", fail)
     with pytest.raises(pippin.PippinError, match=r"sent \*\*\*"):
-        pippin.train(word_file, model_name_or_path=tiny_model, token=GIVEN, quiet=True)
+        pippin.train(word_file, model_name_or_path=unusual_model, token=GIVEN, quiet=True)
 
 
 def test_data_from_the_hub(with_tokens, monkeypatch):

@@ -15,6 +15,7 @@ from pippin.data.labels import Labels
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
+from pippin.models.training_mode import recompute_activations
 from pippin.recipe import Recipe
 from pippin.training import session
 from pippin.training.fitting import FittingStep
@@ -28,7 +29,14 @@ STEPS = [np.arange(start, start + ROWS) for start in (0, 16, 32)]
 class Bench:
     """A model, its step, and all that was told."""
 
-    def __init__(self, tiny_model, micro_batch: int = ROWS, dropout: bool = False, precision: str = "fp32"):
+    def __init__(
+        self,
+        tiny_model,
+        micro_batch: int = ROWS,
+        dropout: bool = False,
+        precision: str = "fp32",
+        micro_tokens: int = 0,
+    ):
         recipe = Recipe(model_name_or_path=str(tiny_model))
         torch.manual_seed(0)
         self.model = load_model(recipe, load_config(recipe, Labels(("a", "b", "c")))).train(dropout)
@@ -37,7 +45,7 @@ class Bench:
         constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
         network = Network(self.model, CpuBackend(), precision)
         self.eager = EagerStep(network, optimiser, constant, Loss(False), 1.0)
-        self.fitting = FittingStep(self.eager, even_rows(3 * ROWS), micro_batch, self.hear)
+        self.fitting = FittingStep(self.eager, even_rows(3 * ROWS), micro_batch, self.hear, micro_tokens)
 
     def hear(self, name: str, **figures) -> None:
         self.told.append((name, figures))
@@ -132,6 +140,43 @@ def test_one_row_that_does_not_fit_is_the_end(bench):
     assert [figures["rows"] for _, figures in hopeless.told] == [8, 4, 2, 1]
 
 
+def test_activations_are_recomputed_before_it_ends(bench):
+    """With dropout, bit for bit: what is computed again draws the same random numbers."""
+    plain, narrow = bench(micro_batch=1, dropout=True), bench(micro_batch=4, dropout=True)
+    recomputes = []
+
+    def recompute() -> bool:
+        if recomputes:
+            return False
+        recomputes.append(1)
+        return recompute_activations(narrow.model, Recipe(), CpuBackend())
+
+    def fail_before(*_: object) -> None:
+        if not recomputes:
+            raise RuntimeError(OUT_OF_MEMORY["mps"])
+
+    narrow.fitting.recompute = recompute
+    narrow.model.classifier.register_forward_hook(fail_before)
+    assert narrow.train() == plain.train()
+    assert torch.equal(narrow.weights, plain.weights)
+    assert [(name, figures.get("rows")) for name, figures in narrow.told] == [
+        ("smaller_batches", 2),
+        ("smaller_batches", 1),
+        ("recomputing", None),
+    ]
+
+
+def test_tokens_at_once(bench):
+    few = bench(micro_tokens=4 * LENGTH)
+    memory = SmallMemory(1000)
+    memory.watch(few.model)
+    few.train()
+    assert memory.shapes == [(4, LENGTH)] * 12
+    uneven = Encoded(np.zeros(100, np.int32), None, np.array([0, 2, 4, 6, 100]), np.zeros(4, np.int64))
+    few.fitting.encoded = uneven
+    assert [len(part) for part in few.fitting._parts(np.arange(4))] == [2, 2], "equal parts, whatever they weigh"
+
+
 def test_other_errors_are_not_tried_again(bench):
     broken = bench()
     memory = SmallMemory(0, "an operator is missing")
@@ -186,3 +231,23 @@ def test_a_whole_job_goes_on(train, word_file, monkeypatch, device):
     assert told == sorted(set(told), reverse=True)
     assert f"at most {told[-1]} rows go through the model at once" in " ".join(out.split())
     assert results["train_loss"] == pytest.approx(expected["train_loss"], rel=0.1), "other dropout, the same job"
+
+
+def test_a_whole_job_goes_on_with_recomputed_activations(train, word_file, monkeypatch):
+    load = session.load_model
+
+    def watched(*arguments: object) -> torch.nn.Module:
+        model = load(*arguments)
+
+        def fail_while_all_is_kept(*_: object) -> None:
+            if model.training and model.bert.checkpointing is None:
+                raise RuntimeError(OUT_OF_MEMORY["cuda"])
+
+        model.classifier.register_forward_hook(fail_while_all_is_kept)
+        return model
+
+    monkeypatch.setattr(session, "load_model", watched)
+    out, results = train(word_file, "--do_train", "--per_device_train_batch_size", 4, "--use_cpu", steps=3)
+    assert [event["step"] for event in events("run", "recomputing")] == [1]
+    assert "activations are recomputed in the backward pass" in " ".join(out.split())
+    assert results["train_loss"] > 0

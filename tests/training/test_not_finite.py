@@ -146,11 +146,11 @@ def test_rows_are_numbered_as_in_the_file(run_cli, write_rows, tiny_model, monke
     def load_poisoned(*arguments):
         model = load(*arguments)
 
-        def poison(module, inputs, named, output):
-            bad = named["input_ids"].eq(unknown)
+        def poison(module, inputs, output):
+            bad = inputs[0].eq(unknown)
             return output * torch.where(bad, nan, 1.0)[:, :, None] if module.training else output
 
-        model.bert.embeddings.register_forward_hook(poison, with_kwargs=True)
+        model.get_input_embeddings().register_forward_hook(poison)
         return model
 
     monkeypatch.setattr(session, "load_model", load_poisoned)

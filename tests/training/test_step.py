@@ -103,7 +103,10 @@ def test_same_decay_as_hugging_face(model):
     assert {name for name, parameter in model.named_parameters() if id(parameter) in ours} == theirs
 
 
-def test_losses_equal_transformers(model):
+def test_losses_equal_transformers(tiny_model):
+    from transformers import AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_pretrained(tiny_model, num_labels=3)
     batch = collate(random_rows(9), np.arange(9))
     with torch.no_grad():
         output = model(**batch.inputs, labels=batch.labels)

@@ -20,7 +20,7 @@ def write(folder: Path, state: dict[str, Any]) -> None:
 
     tensors: dict[str, torch.Tensor] = {}
     data = _pack(state, "", tensors)
-    save_file(tensors or {"nothing": torch.zeros(0)}, folder / TENSORS)
+    save_file(_apart(tensors) or {"nothing": torch.zeros(0)}, folder / TENSORS)
     (folder / DATA).write_text(json.dumps(data), encoding="utf-8")
 
 
@@ -59,7 +59,7 @@ def copied(value: Any) -> Any:
 
 def _pack(value: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
-        tensors[path] = value.detach().cpu().contiguous().clone()
+        tensors[path] = value.detach().cpu().contiguous()
         return {_TENSOR: path}
     if isinstance(value, dict):
         if all(isinstance(key, str) for key in value):
@@ -71,6 +71,17 @@ def _pack(value: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{path}: a checkpoint cannot hold {type(value).__name__}")
+
+
+def _apart(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The file takes no two tensors of one memory. Copies of all of them would double what a checkpoint takes."""
+    places: set[int] = set()
+    apart = {}
+    for name, tensor in tensors.items():
+        place = tensor.untyped_storage().data_ptr()
+        apart[name] = tensor.clone() if place in places else tensor
+        places.add(place)
+    return apart
 
 
 def _unpack(value: Any, tensors: dict[str, torch.Tensor]) -> Any:

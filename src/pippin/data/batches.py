@@ -13,6 +13,8 @@ WINDOW = 16
 _BATCH_COST = 256
 #: Shortest length that texts still unknown are padded to.
 _SHORTEST = 16
+#: Packed batches are filled up to so many different numbers of tokens, in multiples of this.
+_MOST_CAPACITIES, _CAPACITY = 3, 64
 #: Most lengths that plan_lengths weighs against each other; its table grows with the square.
 _MOST_CANDIDATES = 512
 
@@ -32,6 +34,23 @@ def training_order(lengths: np.ndarray, batch_size: int, strategy: str, seed: in
     full = [batch for batch in batches if len(batch) == batch_size]
     short = [batch for batch in batches if len(batch) < batch_size]
     return [full[place] for place in generator.permutation(len(full))] + short
+
+
+def micro_batches(rows: np.ndarray, tokens: np.ndarray, most_rows: int, most_tokens: int = 0) -> list[np.ndarray]:
+    """The rows of a step in parts of at most so many rows, and in smaller equal ones where they have too many tokens.
+
+    ``tokens`` are those of each row, with its padding; 0 for the most of them is any number.
+
+    >>> [len(part) for part in micro_batches(np.arange(10), np.full(10, 50), 8)]
+    [8, 2]
+    >>> [len(part) for part in micro_batches(np.arange(10), np.full(10, 50), 8, 250)]
+    [5, 5]
+    """
+    size = most_rows
+    if most_tokens:
+        parts = min(len(rows), -(-int(tokens.sum()) // most_tokens))
+        size = min(size, -(-len(rows) // parts))
+    return _cut(rows, size)
 
 
 def evaluation_order(lengths: np.ndarray, most_rows: int, token_budget: int) -> Iterator[np.ndarray]:
@@ -137,6 +156,15 @@ def plan_lengths(batch_lengths: np.ndarray, most: int | None) -> tuple[int, ...]
     else:
         chosen.append(int(distinct[place]))
     return tuple(sorted(set(chosen)))
+
+
+def few_capacities(totals: np.ndarray) -> tuple[int, ...]:
+    """Few numbers of tokens that batches of these totals are filled up to, with little to fill.
+
+    >>> few_capacities(np.array([1000, 1010, 1500, 1501, 2000]))
+    (1024, 1536, 2048)
+    """
+    return plan_lengths(-(-totals // _CAPACITY) * _CAPACITY, _MOST_CAPACITIES)
 
 
 def _cut(order: np.ndarray, size: int) -> list[np.ndarray]:

@@ -62,6 +62,10 @@ class Shapes:
     longest: int
     """Tokens of the longest row that may come."""
 
+    def holds(self, batch: Batch) -> bool:
+        """Whether a batch has one of the shapes."""
+        return batch.packing is not None and len(batch.rows) == self.rows and batch.tokens in self.capacities
+
     def filled(self, batch: Batch, pad_token: int) -> Batch:
         """The batch in one of the shapes; as it is where it has other rows or fits into none."""
         import torch
@@ -93,10 +97,12 @@ class Collator:
     first_position: int = 0
     shapes: Shapes | None = None
     """Where packed batches are to have few shapes."""
+    equal_lengths: bool = False
+    """Whether a group holds rows of one length only, so that a row's result does not depend on the others."""
 
     def __call__(self, encoded: Encoded, rows: np.ndarray) -> Batch:
         if self.packs:
-            batch = pack(encoded, rows, self.first_position, self.in_groups)
+            batch = pack(encoded, rows, self.first_position, self.in_groups, self.equal_lengths)
             return self.shapes.filled(batch, encoded.pad_token) if self.shapes else batch
         return collate(encoded, rows, self.pad_lengths)
 
@@ -110,6 +116,8 @@ class Batch:
     rows: np.ndarray
     packing: Packing | None = None
     """Where the rows lie; None where each has a line of its own, padded."""
+    states: torch.Tensor | None = None
+    """What a frozen part of the model gives for these rows, where that is known."""
 
     @property
     def tokens(self) -> int:
@@ -127,7 +135,7 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
     mask = np.arange(width)[None, :] < lengths[:, None]
     if encoded.pad_left:
         mask = mask[:, ::-1]
-    places = _places(encoded, rows)
+    places = places_of(encoded, rows)
     tokens[mask] = encoded.tokens[places]
     inputs = {
         "input_ids": torch.from_numpy(tokens),
@@ -137,10 +145,16 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
         segments = np.zeros((len(rows), width), dtype=np.int64)
         segments[mask] = encoded.segments[places]
         inputs["token_type_ids"] = torch.from_numpy(segments)
-    return Batch(inputs, _labels(encoded, rows), rows)
+    return Batch(inputs, labels_of(encoded, rows), rows)
 
 
-def pack(encoded: Encoded, rows: np.ndarray, first_position: int = 0, in_groups: bool = False) -> Batch:
+def pack(
+    encoded: Encoded,
+    rows: np.ndarray,
+    first_position: int = 0,
+    in_groups: bool = False,
+    equal_lengths: bool = False,
+) -> Batch:
     """Lay some rows end to end in one line, shortest first; positions count from ``first_position`` in each.
 
     Where that is not 0, the model counts no padding token, not even one that stands in a text.
@@ -150,7 +164,7 @@ def pack(encoded: Encoded, rows: np.ndarray, first_position: int = 0, in_groups:
     rows = rows[np.argsort(_lengths(encoded, rows), kind="stable")]
     lengths = _lengths(encoded, rows)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    places = _places(encoded, rows)
+    places = places_of(encoded, rows)
     tokens = encoded.tokens[places].astype(np.int64)
     positions = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
     if first_position:
@@ -168,17 +182,19 @@ def pack(encoded: Encoded, rows: np.ndarray, first_position: int = 0, in_groups:
         torch.arange(len(rows) + 1, dtype=torch.int32),
         len(rows),
         int(lengths[-1]),
-        _groups(lengths, starts) if in_groups else (),
+        _groups(lengths, starts, equal_lengths) if in_groups else (),
     )
-    return Batch(inputs, _labels(encoded, rows), rows, packing)
+    return Batch(inputs, labels_of(encoded, rows), rows, packing)
 
 
-def _groups(lengths: np.ndarray, starts: np.ndarray) -> tuple[Group, ...]:
-    """The rows, which come in order of length, in few groups with little padding."""
+def _groups(lengths: np.ndarray, starts: np.ndarray, equal_lengths: bool) -> tuple[Group, ...]:
+    """The rows, which come in order of length, in few groups with little padding, or in one for each length."""
     import torch
 
     widths = [int(lengths[-1])]
-    if 1 - lengths.sum() / (len(lengths) * widths[0]) > _LITTLE_PADDING:
+    if equal_lengths:
+        widths = np.unique(lengths).tolist()
+    elif 1 - lengths.sum() / (len(lengths) * widths[0]) > _LITTLE_PADDING:
         widths = list(plan_lengths(lengths, _MOST_GROUPS))
     cuts = [0, *np.searchsorted(lengths, widths, side="right").tolist()]
     groups = []
@@ -200,14 +216,15 @@ def _lengths(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
     return encoded.offsets[rows + 1] - encoded.offsets[rows]
 
 
-def _places(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
+def places_of(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
     """Where the tokens of these rows are, end to end."""
     lengths = _lengths(encoded, rows)
     ends = np.cumsum(lengths)
     return np.arange(ends[-1]) + np.repeat(encoded.offsets[rows] - ends + lengths, lengths)
 
 
-def _labels(encoded: Encoded, rows: np.ndarray) -> torch.Tensor | None:
+def labels_of(encoded: Encoded, rows: np.ndarray) -> torch.Tensor | None:
+    """The labels of these rows, where they have any."""
     import torch
 
     return None if encoded.labels is None else torch.from_numpy(encoded.labels[rows])

@@ -19,6 +19,17 @@ def total_memory() -> int | None:
         return None
 
 
+def available_memory() -> int | None:
+    """Bytes that programs can still take without swapping."""
+    if _MAC:
+        said = _ask("vm_stat")
+        size = re.search(r"page size of (\d+) bytes", said)
+        pages = re.findall(r"^Pages (?:free|inactive|speculative|purgeable):\s+(\d+)\.", said, re.MULTILINE)
+        return int(size[1]) * sum(map(int, pages)) if size and pages else None
+    found = re.search(r"^MemAvailable:\s+(\d+) kB$", _read("/proc/meminfo"), re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
 def macos_release() -> str:
     """The version of macOS."""
     said = platform.mac_ver()[0]

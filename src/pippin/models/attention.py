@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pippin.machine.work import Work
+from pippin.models.families import FAMILIES
 
 
 def work_of(config: Any, precision: str = "fp32") -> Work:
@@ -28,7 +29,7 @@ def looks_back(config: Any) -> bool:
     if getattr(config, "is_decoder", False) or getattr(config, "is_encoder_decoder", False):
         return True
     kind = getattr(config, "model_type", None)
-    if kind is None:
+    if kind is None or kind in FAMILIES:  # these look both ways, and asking would import transformers
         return False
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,

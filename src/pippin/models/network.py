@@ -15,6 +15,7 @@ from pippin.data.collate import Batch, Collator, Packing
 from pippin.machine.backends.base import Backend
 from pippin.models.families import Family, first_position
 from pippin.models.first_token import read_first_tokens
+from pippin.models.freezing import FrozenPart
 from pippin.models.packed_attention import by_kernel, in_groups
 from pippin.models.registry import Layout, use_attention
 
@@ -39,6 +40,8 @@ class Network:
         self.model, self.backend, self.precision = model, backend, precision
         self.collate = Collator(pad_lengths)
         self.layout = Layout(None)
+        self.frozen: FrozenPart | None = None
+        """The part that is passed over where a batch carries its states."""
         if family is None:
             return
         if packs:
@@ -49,13 +52,25 @@ class Network:
         use_attention(model, self.layout)
         read_first_tokens(model, family, self.layout)
 
+    def keep_products_in_half(self) -> None:
+        """Where products are in half precision, keep their weights so too: autocast would round them every time."""
+        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision)
+        if dtype is not None:
+            for module in self.model.modules():
+                if type(module) is torch.nn.Linear:
+                    module.to(dtype)
+
     def logits(self, batch: Batch) -> torch.Tensor:
         """On the device, with a gradient where one is wanted."""
         inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
         packing = batch.packing
         if packing is not None and not packing.groups:
             packing = packing.moved(self.backend.to_device)
-        return self.run(inputs, packing)
+        if batch.states is None:
+            return self.run(inputs, packing)
+        assert self.frozen is not None
+        with self.frozen.giving(self.backend.to_device(batch.states)):
+            return self.run(inputs, packing)
 
     def run(self, inputs: dict[str, torch.Tensor], packing: Packing | None) -> torch.Tensor:
         """The same for what is on the device already."""

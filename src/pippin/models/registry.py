@@ -1,4 +1,4 @@
-"""Our attention in transformers' registry: it knows where rows lie, and may be asked for first tokens only."""
+"""Our attention in a model: it knows where rows lie, and may be asked for first tokens only."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 from pippin.data.collate import Packing
+from pippin.models.padded_attention import Attention, fused, plain
+from pippin.models.plain_bert.model import PlainBert
 
 #: query, key, value (tokens × heads × width), where the rows lie, scaling, dropout, how far a token sees → tokens.
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, Packing, float, float, "int | None"], torch.Tensor]
@@ -27,23 +29,26 @@ class Layout:
 
 
 def use_attention(model: Any, layout: Layout) -> None:
-    """Make a model attend as ``layout`` says."""
+    """Make a model attend as ``layout`` says: ours directly, transformers' by way of its registry."""
+    for module in model.modules():
+        module.pippin_layout = layout
+    if isinstance(model, PlainBert):
+        model.use_attention(_packed if layout.attend else _padded(model.attention))
+        return
     from transformers import AttentionInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
     base = model.config._attn_implementation
     name: str
-    attention: Callable[..., Any]
+    attention: Attention
     mask: Callable[..., Any]
     # The word "flash" in a name would make transformers look for a kernel on the Hub.
     name, attention, mask = "pippin_packed", _packed, _no_mask
     if layout.attend is None:
         name, mask = f"pippin_padded_{base}", ALL_MASK_ATTENTION_FUNCTIONS[base]
-        attention = _padded_plain if base == "eager" else _padded_sdpa
+        attention = _padded(plain if base == "eager" else fused)
     AttentionInterface.register(name, attention)
     AttentionMaskInterface.register(name, mask)
-    for module in model.modules():
-        module.pippin_layout = layout
     model.config._attn_implementation = name
 
 
@@ -79,30 +84,21 @@ def _packed(
     return found[None], None
 
 
-def _padded_sdpa(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **settings: Any) -> Any:
-    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+def _padded(attend: Attention) -> Attention:
+    """The same with the keys and values that were set aside."""
 
-    key, value = _all_tokens(module.pippin_layout, key, value)
-    return sdpa_attention_forward(module, query, key, value, _of_queries(attention_mask, query), **settings)
+    def attend_to_all(
+        module: Any,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        **settings: Any,
+    ) -> tuple[torch.Tensor, Any]:
+        key, value = _all_tokens(module.pippin_layout, key, value)
+        return attend(module, query, key, value, _of_queries(attention_mask, query), **settings)
 
-
-def _padded_plain(
-    module: Any,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    **_: Any,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Without a fused kernel, for devices that are not to be trusted with one."""
-    key, value = _all_tokens(module.pippin_layout, key, value)
-    scores = torch.matmul(query, key.transpose(2, 3)) * (query.size(-1) ** -0.5 if scaling is None else scaling)
-    mask = _of_queries(attention_mask, query)
-    shares = torch.softmax(scores if mask is None else scores + mask, dim=-1)
-    shares = torch.nn.functional.dropout(shares, dropout)
-    return torch.matmul(shares, value).transpose(1, 2).contiguous(), shares
+    return attend_to_all
 
 
 def _all_tokens(layout: Layout, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -14,18 +14,23 @@ from pippin.recipe import Recipe
 _CHECKPOINTING_SETTINGS = {"use_reentrant", "preserve_rng_state", "determinism_check", "debug"}
 
 
-def prepare_for_training(model: Any, recipe: Recipe, backend: Backend) -> None:
-    """Set the model up as the recipe asks and the device needs."""
+def prepare_for_training(model: Any, recipe: Recipe, backend: Backend, recomputes: bool = False) -> None:
+    """Set the model up as the recipe asks and the device needs; ``recomputes`` saves the memory of activations."""
     backend.guard(model)
     if backend.slow_dropout:
         quicken_dropout(model)
-    if recipe.gradient_checkpointing:
-        if not model.supports_gradient_checkpointing:
-            raise PippinError(f"--gradient_checkpointing: {type(model).__name__} does not offer it.")
-        settings = checkpointing_settings(recipe.gradient_checkpointing_kwargs or {}, backend)
-        model.gradient_checkpointing_enable(settings)
+    if recomputes and not recompute_activations(model, recipe, backend):
+        raise PippinError(f"--gradient_checkpointing: {type(model).__name__} does not offer it.")
     if recipe.neftune_noise_alpha:
         add_noise_to_embeddings(model, recipe.neftune_noise_alpha)
+
+
+def recompute_activations(model: Any, recipe: Recipe, backend: Backend) -> bool:
+    """Keep only what goes into a layer, and compute the rest again for the gradient; False where a model cannot."""
+    if not getattr(model, "supports_gradient_checkpointing", False):
+        return False
+    model.gradient_checkpointing_enable(checkpointing_settings(recipe.gradient_checkpointing_kwargs or {}, backend))
+    return True
 
 
 def checkpointing_settings(asked: dict[str, Any], backend: Backend) -> dict[str, Any]:

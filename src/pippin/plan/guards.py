@@ -32,15 +32,20 @@ def describe_work(
     return replace(
         work,
         trains=True,
-        rows=min(max(1, batch // recipe.gradient_accumulation_steps), len(lengths)),
+        rows=min(asked_rows(recipe, batch), len(lengths)),
         length=int(padded_lengths(lengths.max(), pad_lengths)),
         recomputes=recipe.gradient_checkpointing,
     )
 
 
+def asked_rows(recipe: Recipe, batch: int) -> int:
+    """Rows of a micro-batch, as far as the recipe says."""
+    return max(1, batch // recipe.gradient_accumulation_steps)
+
+
 def choose_micro_batch(recipe: Recipe, batch: int, work: Work, device: str) -> Choice[int]:
     """The rows that were asked for, or equal parts of them where the device cannot be trusted with so many."""
-    asked = max(1, batch // recipe.gradient_accumulation_steps)
+    asked = asked_rows(recipe, batch)
     limit = get_backend(device).most_rows(work)
     if limit is None:
         if recipe.gradient_accumulation_steps == 1:

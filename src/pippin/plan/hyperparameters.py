@@ -11,6 +11,8 @@ from pippin.recipe import Recipe
 #: The search was done with a model of this width and data of about this many classes.
 _SEARCH_WIDTH, _SEARCH_CLASSES = 384, 6
 _SEARCH_RATE = 1e-4
+#: A head alone is a linear model: it wants a far higher rate, and its epochs cost next to nothing.
+_HEAD_ONLY_RATE, _HEAD_ONLY_EPOCHS = 1e-2, 10
 HUGGING_FACE = "Hugging Face's default"
 
 
@@ -23,6 +25,8 @@ class JobFacts:
     """Outputs of the head; 1 for regression."""
     hidden_size: int
     """Width of the model."""
+    head_only: bool = False
+    """Whether nothing but the head is trained."""
 
     @property
     def crowding(self) -> float:
@@ -60,6 +64,8 @@ def choose_head_rate(recipe: Recipe, facts: JobFacts, learning_rate: float) -> C
         return Choice(recipe.head_learning_rate, "asked for")
     if recipe.is_classic or recipe.learning_rate is not None:
         return Choice(learning_rate, "the same as the rest")
+    if facts.head_only:
+        return Choice(_HEAD_ONLY_RATE, "suits a head that is trained alone")
     times = 4 if facts.classes == 1 else min(16, max(1, round(facts.classes / 3)))
     return Choice(learning_rate * times, f"{times} times the rest's: the head starts from nothing")
 
@@ -71,6 +77,8 @@ def choose_epochs(recipe: Recipe, facts: JobFacts) -> Choice[float]:
     if recipe.is_classic:
         return Choice(3.0, HUGGING_FACE)
     few = max(3, 2.5 + 2000 / facts.rows) if facts.rows <= 100_000 else 2 if facts.rows <= 500_000 else 1
+    if facts.head_only:
+        few = max(_HEAD_ONLY_EPOCHS, few)
     crowd = 1 + math.log2(facts.crowding) / 3
     return Choice(float(min(30, round(few * crowd))), f"suits {facts.rows} rows and {_outputs(facts)}")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pippin.machine.backends import get_backend
 from pippin.models.families import attention_window, family_of
+from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
 
@@ -50,8 +51,10 @@ def choose_last_layer(config: Any, pads_left: bool) -> Choice[str]:
     return Choice(FIRST_TOKENS, "the head reads no others; the result is the same")
 
 
-def choose_word_vectors(recipe: Recipe, words: int) -> Choice[int]:
-    """How many are trained; 0 stands for all."""
+def choose_word_vectors(recipe: Recipe, words: int, frozen: str = NOTHING) -> Choice[int]:
+    """How many are trained; 0 stands for all, or for none where they are frozen."""
+    if frozen != NOTHING:
+        return Choice(0, "none of them: they are frozen")
     if recipe.weight_decay or recipe.optim not in _LEAVE_ALONE:
         return Choice(0, "all of them: weight decay or this optimiser changes even those that never occur")
     return Choice(words, "those that occur in the training rows; the others would not change")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
 from pippin.plan.device import choose_device, choose_precision
-from pippin.plan.guards import choose_guards, choose_micro_batch, describe_work
+from pippin.plan.fits import RECOMPUTED, choose_budget, choose_fit
+from pippin.plan.fits import Job as MemoryJob
+from pippin.plan.frozen import CORE, NOTHING, choose_frozen, choose_states, frozen_layers
+from pippin.plan.guards import asked_rows, choose_guards, choose_micro_batch, describe_work
 from pippin.plan.hyperparameters import (
     HUGGING_FACE,
     JobFacts,
@@ -24,7 +27,7 @@ from pippin.plan.hyperparameters import (
 )
 from pippin.plan.layout import PACKED, choose_last_layer, choose_layout, choose_word_vectors
 from pippin.plan.plan import Choice, Plan
-from pippin.plan.steps import choose_capacities, choose_step
+from pippin.plan.steps import choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
 
 
@@ -49,7 +52,9 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
     device = choose_device(recipe, machine)
     training_rows = 1 if rows.lengths is None else len(rows.lengths)
-    facts = JobFacts(training_rows, rows.outputs, getattr(config, "hidden_size", None) or 768)
+    frozen = choose_frozen(recipe, config)
+    width = getattr(config, "hidden_size", None) or 768
+    facts = JobFacts(training_rows, rows.outputs, width, head_only=frozen.value == CORE)
     batch = choose_batch_size(recipe, facts)
     epochs = choose_epochs(recipe, facts)
     rate = choose_learning_rate(recipe, facts)
@@ -60,23 +65,55 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
     padding = _choose_pad_lengths(recipe, device.value, rows, batch.value, limit, layout.value, batching.value)
     work = describe_work(recipe, config, precision.value, rows.lengths, padding.value, batch.value)
     micro_batch = choose_micro_batch(recipe, batch.value, work, device.value)
-    steps_per_epoch = _steps_per_epoch(facts.rows, batch.value, micro_batch.value, recipe.dataloader_drop_last)
+    # By what was asked for: how memory is saved must not change which rows are trained on.
+    steps_per_epoch = _steps_per_epoch(
+        facts.rows, batch.value, asked_rows(recipe, batch.value), recipe.dataloader_drop_last
+    )
     steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
     if recipe.max_steps > 0:
         epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
     evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
     best = _choose_best_metric(recipe, task, evaluates.value > 0)
-    step = choose_step(recipe, device.value, precision.value, layout.value, steps.value)
+    last_layer = choose_last_layer(config, rows.pads_left)
+    word_vectors = choose_word_vectors(recipe, rows.words, frozen.value)
+    step = choose_step(recipe, device.value, precision.value, layout.value, steps.value, frozen.value)
+    budget = choose_budget(recipe, device.value)
+    job = MemoryJob(
+        recipe=recipe,
+        config=config,
+        device=device.value,
+        precision=precision.value,
+        layout=layout.value,
+        last_layer=last_layer.value,
+        batching=batching.value,
+        pad_lengths=padding.value,
+        lengths=rows.lengths,
+        batch=batch.value,
+        word_vectors=word_vectors.value,
+        frozen_layers=_frozen_layers(config, frozen.value),
+        outputs=rows.outputs,
+    )
+    fit = choose_fit(job, micro_batch, step, budget.value)
+    work = replace(work, recomputes=work.trains and fit.activations.value == RECOMPUTED)
+    micro_batch, step = fit.micro_batch, fit.step
     return Plan(
         device=device,
         precision=precision,
         max_length=_choose_max_length(recipe, limit),
         batch_size=batch,
         micro_batch=micro_batch,
+        micro_tokens=fit.micro_tokens,
+        activations=fit.activations,
+        updates=fit.updates,
+        saving=fit.saving,
+        memory=fit.memory,
+        memory_budget=budget,
         batching=batching,
         layout=layout,
-        last_layer=choose_last_layer(config, rows.pads_left),
-        word_vectors=choose_word_vectors(recipe, rows.words),
+        last_layer=last_layer,
+        word_vectors=word_vectors,
+        frozen=frozen,
+        states=_choose_states(recipe, config, frozen.value, rows),
         pad_lengths=padding,
         learning_rate=rate,
         head_learning_rate=choose_head_rate(recipe, facts, rate.value),
@@ -90,8 +127,23 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         patience=_choose_patience(recipe),
         guards=choose_guards(work, device.value),
         step=step,
+        compiled=choose_compiling(recipe, precision.value, step.value),
         capacities=choose_capacities(recipe, rows.lengths, batch.value, micro_batch.value, batching.value, step.value),
     )
+
+
+def _choose_states(recipe: Recipe, config: object, frozen: str, rows: Rows) -> Choice[str]:
+    splits = [lengths for lengths in (rows.lengths, *rows.evaluated) if lengths is not None]
+    count, tokens = sum(len(lengths) for lengths in splits), sum(int(lengths.sum()) for lengths in splits)
+    return choose_states(recipe, config, frozen, count, tokens, rows.pads_left)
+
+
+def _frozen_layers(config: object, frozen: str) -> int | None:
+    """The lowest layers that are not trained; None where all are, and the embeddings too."""
+    if frozen == NOTHING:
+        return None
+    layers = frozen_layers(frozen)
+    return getattr(config, "num_hidden_layers", 0) if layers is None else layers
 
 
 def _steps_per_epoch(rows: int, batch: int, micro_batch: int, drop_last: bool) -> int:

@@ -52,14 +52,32 @@ class Plan:
     guards: Choice[tuple[str, ...]] = NO_GUARDS
     """Faults of the device that would make this job's results wrong, and are worked round."""
     # Records of earlier releases lack these.
+    micro_tokens: Choice[int] = Choice(0, "as it was then")
+    """About so many tokens go through the model at once; 0: any number."""
+    activations: Choice[str] = Choice("kept", "as it was then")
+    """Whether what a layer computes is kept for the backward pass, or recomputed there."""
+    updates: Choice[str] = Choice("after backward", "as it was then")
+    """When weights are updated."""
+    saving: Choice[str] = Choice("beside the steps", "as it was then")
+    """When checkpoints are written."""
+    memory: Choice[int] = Choice(0, "as it was then")
+    """Bytes that a step needs at most, by estimate; 0: not known."""
+    memory_budget: Choice[int] = Choice(0, "as it was then")
+    """Bytes that it may take; 0: not known."""
     layout: Choice[str] = Choice("padded", "as it was then")
     """Whether rows are packed end to end or padded."""
     last_layer: Choice[str] = Choice("all tokens", "as it was then")
     """The tokens for which the last layer is computed."""
+    frozen: Choice[str] = Choice("nothing", "as it was then")
+    """What is not trained: nothing, the core, or the embeddings and so many of the lowest layers (a number)."""
+    states: Choice[str] = Choice("not kept", "as it was then")
+    """Where that which the frozen part gives is kept."""
     word_vectors: Choice[int] = Choice(0, "as it was then")
     """How many of the model's are trained; 0: all."""
     step: Choice[str] = Choice("plain calls", "as it was then")
     """How optimiser steps are run."""
+    compiled: Choice[str] = Choice("never", "as it was then")
+    """Whether captured steps are compiled as well."""
     capacities: Choice[tuple[int, ...]] = Choice((), "as it was then")
     """Tokens of a micro-batch that captured steps are filled up to."""
 

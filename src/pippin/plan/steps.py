@@ -4,34 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from pippin.data.batches import padded_lengths, plan_lengths, training_order
+from pippin.data.batches import few_capacities, padded_lengths, training_order
 from pippin.machine.backends import get_backend
+from pippin.plan.frozen import NOTHING
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
 
 EAGER, CAPTURED = "plain calls", "captured"
+NEVER, WHEN_IT_PAYS = "never", "when it pays"
 #: Fewer steps are over before a recording has paid.
 _FEWEST_STEPS = 20
-#: Most shapes that are recorded, the multiple of tokens that they come in, and the epochs that are looked at.
-_MOST_SHAPES, _MULTIPLE, _EPOCHS = 3, 64, 5
+#: Epochs whose batches are looked at to plan the shapes.
+_EPOCHS = 5
 
 
-def choose_step(recipe: Recipe, device: str, precision: str, layout: str, steps: int) -> Choice[str]:
+def choose_step(
+    recipe: Recipe, device: str, precision: str, layout: str, steps: int, frozen: str = NOTHING
+) -> Choice[str]:
     """Captured where the device can and nothing in the step needs Python."""
     if not get_backend(device).captures_steps:
         return Choice(EAGER, "this device has no recorded steps")
     reasons = {
         "rows are padded to many shapes": layout != PACKED,
         f"--optim {recipe.optim} cannot be recorded": recipe.optim != "adamw_torch_fused",
+        "--optim_state bf16 cannot be recorded": recipe.optim_state == "bf16",
         "--fp16 looks at every gradient": precision == "fp16",
         "--gradient_checkpointing draws its random numbers twice": recipe.gradient_checkpointing,
+        "a part of the model is frozen: its results change place from batch to batch": frozen != NOTHING,
         f"only {steps} steps": steps < _FEWEST_STEPS,
     }
     against = [reason for reason, holds in reasons.items() if holds]
     if against:
         return Choice(EAGER, against[0])
     return Choice(CAPTURED, "each shape is recorded once and replayed: the GPU does not wait for Python")
+
+
+def choose_compiling(recipe: Recipe, precision: str, step: str) -> Choice[str]:
+    """Compiling takes about half a minute and saves about a fifth of a captured step."""
+    if recipe.torch_compile is False:
+        return Choice(NEVER, "asked for by --torch_compile false")
+    if step != CAPTURED:
+        return Choice(NEVER, "it pays only for steps that are recorded on a GPU")
+    if precision != "bf16":
+        return Choice(NEVER, f"torch's compiler does not know the attention of {precision}")
+    return Choice(WHEN_IT_PAYS, "decided by the time of the first steps: it costs half a minute and saves a fifth")
 
 
 def choose_capacities(
@@ -47,7 +64,6 @@ def choose_capacities(
             totals += [lengths[part].sum() for part in parts if len(part) == micro_batch]
     if not totals:
         return Choice((), "fewer rows than a batch has")
-    rounded = -(-np.array(totals) // _MULTIPLE) * _MULTIPLE
-    planned = plan_lengths(rounded, _MOST_SHAPES)
-    waste = 1 - np.sum(totals) / padded_lengths(rounded, planned).sum()
+    planned = few_capacities(np.array(totals))
+    waste = 1 - np.sum(totals) / padded_lengths(np.array(totals), planned).sum()
     return Choice(planned, f"tokens of a micro-batch, filled up: {waste:.0%} of the work")

@@ -23,6 +23,8 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "max_grad_norm": (lambda v: v >= 0, "at least 0"),
     "label_smoothing_factor": (lambda v: 0 <= v < 1, "from 0 to below 1"),
     "neftune_noise_alpha": (lambda v: v >= 0, "at least 0"),
+    "freeze": (lambda v: v == "core" or v.isdecimal(), "core, or a number of layers"),
+    "unfreeze": (lambda v: v >= 0, "at least 0"),
     "validation_split": (lambda v: 0 <= v <= 0.5, "from 0 to 0.5"),
     "max_seq_length": (lambda v: v >= 4, "at least 4"),
     "max_train_samples": (lambda v: v >= 1, "at least 1"),
@@ -37,6 +39,7 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "save_minutes": (lambda v: v >= 0, "at least 0"),
     "save_total_limit": (lambda v: v >= 1, "at least 1"),
     "early_stopping_patience": (lambda v: v >= 0, "at least 0"),
+    "memory_limit": (lambda v: v > 0, "above 0"),
     "torch_empty_cache_steps": (lambda v: v >= 1, "at least 1"),
     "text_column": (lambda v: len(v) <= 2, "one or two column names"),
 }
@@ -52,10 +55,13 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
         present = [said[name] for name in group if _is_set(values.get(name))]
         if len(present) > 1:
             yield f"{' and '.join(present)} exclude each other: {why}."
+    yield from _about_freezing(values, said)
     if values.get("trust_remote_code"):
         yield f"{said['trust_remote_code']} is refused: Pippin never runs code that comes with a model."
     if values.get("use_cpu") and values.get("device") not in (None, "cpu"):
         yield f"{said['use_cpu']} and {said['device']} {values['device']} exclude each other: name one device."
+    if values.get("optim_state") == "bf16" and not str(values.get("optim", "adamw")).startswith("adamw"):
+        yield f"{said['optim_state']} bf16 is for AdamW alone, and {said['optim']} is {values['optim']}. Leave it out."
     has_training_rows = any(values.get(name) for name in ("train_file", "data", "task_name", "dataset_name"))
     if values.get("validation_file") and not has_training_rows and not _only_evaluates(values):
         yield f"{said['validation_file']} needs training rows beside it: add --train_file or name a FILE."
@@ -71,6 +77,8 @@ def remarks(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
     """One note for each setting that does nothing as the others stand. Hugging Face's scripts take these too."""
     if values.get("gradient_checkpointing_kwargs") and not values.get("gradient_checkpointing"):
         yield f"{said['gradient_checkpointing_kwargs']} has no effect without --gradient_checkpointing."
+    if values.get("cache_frozen") is not None and not _freezing(values):
+        yield f"{said['cache_frozen']} has no effect without --freeze, --unfreeze or --train_only."
     if values.get("early_stopping_threshold") and not values.get("early_stopping_patience"):
         yield f"{said['early_stopping_threshold']} has no effect without --early_stopping_patience."
     if not _looks_for_the_best(values):
@@ -92,6 +100,28 @@ _EXCLUSIVE = [
     (("bf16", "fp16"), "choose one precision"),
     (("warmup_steps", "warmup_ratio"), "both set the warm-up"),
 ]
+
+
+def _about_freezing(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
+    names = _freezing(values)
+    if len(names) > 1:
+        flags = " and ".join(said[name] for name in names)
+        yield f"{flags} exclude each other: each says what is trained. Keep one."
+    if names and values.get("neftune_noise_alpha"):
+        yield (
+            f"{said['neftune_noise_alpha']} and {said[names[0]]} exclude each other: the noise is on the embeddings, "
+            "and what is frozen runs without any. Keep one."
+        )
+    if names and (values.get("gradient_checkpointing_kwargs") or {}).get("use_reentrant"):
+        yield (
+            f"{said['gradient_checkpointing_kwargs']}: with use_reentrant true nothing above a frozen part gets a "
+            f"gradient. Leave it out, or {said[names[0]]}."
+        )
+
+
+def _freezing(values: dict[str, Any]) -> list[str]:
+    """The settings that say what is trained."""
+    return [name for name in ("freeze", "unfreeze", "train_only") if values.get(name) is not None]
 
 
 def _is_set(value: Any) -> bool:

@@ -60,7 +60,8 @@ class DataFields:
     """Pad every batch to max_seq_length. Off by default: it changes no result and costs work."""
 
     overwrite_cache: bool = False
-    """Make the tokens of large files anew instead of taking them from the cache (its folder: PIPPIN_CACHE, or off)."""
+    """Make the tokens of large files, and what a frozen part of the model gives for each row, anew instead of taking
+    them from the cache (its folder: PIPPIN_CACHE, or off)."""
 
     max_train_samples: int | None = None
     """Use only the first N training rows."""

@@ -19,7 +19,6 @@ _IN_MEMORY = "rows are tokenised once and kept in memory, so there is no loader 
 _ONE_PROCESS = "Pippin trains in one process"
 _NO_HUB_PUSH = "a run never uploads anything; publish its folder with `hf upload` when you want to"
 _NO_TRACKER = "there are no trackers yet; every log line is in events.jsonl"
-_NOT_OFFERED_SPEED = "not offered; leave it out"
 
 #: Accepted, since what it is for holds anyway; the note is said. Name -> note.
 NOT_NEEDED = {
@@ -83,9 +82,8 @@ REFUSED = {
     "push_to_hub_model_id": (_NO_HUB_PUSH, ""),
     "push_to_hub_organization": (_NO_HUB_PUSH, ""),
     "push_to_hub_token": (_NO_HUB_PUSH, ""),
-    "torch_compile": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
-    "torch_compile_backend": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
-    "torch_compile_mode": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
+    "torch_compile_backend": ("Pippin compiles with torch's own backend", "Use --torch_compile alone."),
+    "torch_compile_mode": ("Pippin records compiled steps itself", "Use --torch_compile alone."),
     "jit_mode_eval": ("removed from transformers too", ""),
     "use_ipex": ("removed from transformers too", ""),
     "use_liger_kernel": (
@@ -120,7 +118,7 @@ REFUSED = {
     "tpu_metrics_debug": (_ONE_PROCESS, ""),
     "debug": ("transformers' debug hooks belong to its own Trainer", ""),
     "past_index": ("it belonged to models with a memory of past states", ""),
-    "torchdynamo": ("compiled steps are " + _NOT_OFFERED_SPEED, ""),
+    "torchdynamo": ("it became torch_compile", "Use --torch_compile."),
     "ray_scope": ("there is no hyper-parameter search", ""),
 }
 
@@ -134,6 +132,8 @@ DEFAULTS = {
     "past_index": "-1",
     "fp16_opt_level": "O1",
     "ray_scope": "last",
+    "torch_compile_backend": "inductor",
+    "torch_compile_mode": "default",
     "hub_strategy": "every_save",
     "half_precision_backend": "auto",
     "fp16_backend": "auto",
@@ -181,7 +181,6 @@ SWITCHES = {
     "save_safetensors",
     "skip_memory_metrics",
     "split_batches",
-    "torch_compile",
     "tpu_metrics_debug",
     "use_cache",
     "use_ipex",

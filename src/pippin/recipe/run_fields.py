@@ -42,7 +42,7 @@ class RunFields:
     """Keep a Mac from falling asleep while it trains (caffeinate -i). A closed lid still puts a laptop to sleep."""
 
     bf16: bool | None = None
-    """Mixed precision with bfloat16 (weights stay fp32)."""
+    """Mixed precision with bfloat16 (weights stay fp32). Default: on CUDA cards that have it; false: all in fp32."""
 
     fp16: bool = False
     """Mixed precision with float16 and a loss scaler (CUDA)."""
@@ -50,11 +50,18 @@ class RunFields:
     tf32: bool | None = None
     """TF32 for fp32 matrix products on CUDA. Default: off."""
 
+    torch_compile: bool | None = None
+    """Compile the model with torch.compile. Default, and when on: where the rest of the run repays it; false: never."""
+
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, slower steps."""
 
     gradient_checkpointing_kwargs: dict[str, Any] | None = None
     """Arguments of gradient checkpointing, as JSON."""
+
+    memory_limit: float | None = None
+    """Memory of the device that the job may use, in GB (on the CPU: of the whole process). Default: what is free.
+    Where it is little, micro-batches get smaller and activations are recomputed, with the same gradient."""
 
     torch_empty_cache_steps: int | None = None
     """Empty the device's cache every N steps."""

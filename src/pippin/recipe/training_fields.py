@@ -58,6 +58,9 @@ class TrainingFields:
     optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"] = "adamw_torch_fused"
     """Optimiser, by the name that transformers gives it."""
 
+    optim_state: Literal["fp32", "bf16"] = "fp32"
+    """Precision in which AdamW keeps its two moments. `bf16` halves their memory, and changes the result a little."""
+
     weight_decay: float = 0.0
     """Decoupled weight decay; biases and norms are left out."""
 
@@ -78,6 +81,20 @@ class TrainingFields:
 
     neftune_noise_alpha: float | None = None
     """NEFTune noise on the embeddings while training."""
+
+    freeze: str | None = None
+    """Leave a part of the model as it is. `core`: only the head is trained, in seconds where there is little data. A
+    number: the embeddings and so many of the lowest layers. What is frozen runs without dropout."""
+
+    unfreeze: int | None = None
+    """The reverse of freeze: train only so many of the highest layers, and the head."""
+
+    train_only: Literal["head"] | None = None
+    """`head`: another name for --freeze core."""
+
+    cache_frozen: bool = True
+    """Run each row through what is frozen once, and keep the result for all epochs, evaluations and later runs. Off:
+    in every step anew, to the same end (on the CPU bit for bit, unless rows are padded)."""
 
     train_sampling_strategy: Literal["windows", "random", "sequential", "group_by_length"] | None = None
     """Order of rows: `windows` shuffles, then groups like lengths within windows of batches (least padding);

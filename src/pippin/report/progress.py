@@ -38,6 +38,10 @@ _WARNINGS: dict[str, Sentence] = {
         f"memory ran out at step {figures['step']}: from here on at most {figures['rows']} rows go through the model "
         "at once. The step was done again, and the gradient stays the same."
     ),
+    "recomputing": lambda figures: (
+        f"memory ran out at step {figures['step']} with a single row: from here on activations are recomputed in the "
+        "backward pass, which is slower. The step was done again, and the gradient stays the same."
+    ),
     "smaller_evaluation_batches": lambda figures: (
         "memory ran out in an evaluation: its batches are smaller from here on, with the same results."
     ),
@@ -53,6 +57,14 @@ _NOTES: dict[str, Sentence] = {
         "the computer stays awake while it trains; a closed lid still puts a laptop to sleep."
     ),
     "relieved": _relieved,
+    "compiling": lambda figures: (
+        f"compiling the model: it takes about {duration(figures['costs'])} and should save "
+        f"{duration(figures['saves'])} of the rest of the run."
+    ),
+    "compiled": lambda figures: (
+        f"compiled steps take {1 / figures['faster']:.0%} of the time"
+        + (": the run goes on with them." if figures["faster"] > 1 else ": the run goes back to the others.")
+    ),
     "slept": _slept,
 }
 

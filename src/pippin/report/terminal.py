@@ -29,12 +29,20 @@ _PLAN_WORDS = {
     "max_length": "longest input",
     "batch_size": "batch",
     "micro_batch": "micro-batch",
+    "micro_tokens": "tokens at once",
+    "activations": "activations",
+    "updates": "weights updated",
+    "saving": "saved",
+    "memory": "memory",
     "batching": "order of rows",
     "layout": "layout of rows",
     "pad_lengths": "padding",
     "last_layer": "last layer for",
     "word_vectors": "word vectors",
+    "frozen": "frozen",
+    "states": "its results in",
     "step": "steps run as",
+    "compiled": "compiled",
     "capacities": "shapes",
     "learning_rate": "learning rate",
     "head_learning_rate": "head's rate",
@@ -226,14 +234,21 @@ def _goes_without_saying(name: str, plan: Plan) -> bool:
     """Choices that tell a person nothing; run.json holds them all."""
     return (
         (name == "micro_batch" and plan.micro_batch.value == plan.batch_size.value)
+        or (name == "micro_tokens" and not plan.micro_tokens.value)
+        or (name == "activations" and plan.activations.value == "kept")
+        or (name == "updates" and plan.updates.value == "after backward")
+        or (name == "saving" and plan.saving.value == "beside the steps")
+        or (name == "memory" and not plan.memory.value)
         or (name == "head_learning_rate" and plan.head_learning_rate.value == plan.learning_rate.value)
         or (name == "patience" and plan.patience.value == 0)
         or (name == "save_steps" and plan.save_steps.value == 0)
         or (name == "guards" and not plan.guards.value)
         or (name == "pad_lengths" and plan.layout.value == "packed")
         or (name == "step" and plan.step.value == "plain calls")
+        or (name == "compiled" and plan.compiled.value == "never")
         or (name == "capacities" and not plan.capacities.value)
         or (name == "word_vectors" and plan.word_vectors.value == 0)
+        or (name in ("frozen", "states") and plan.frozen.value == "nothing")
     )
 
 
@@ -242,10 +257,14 @@ def _plan_value(name: str, value: Any) -> str:
         return f"{value:.2e}"
     if name == "pad_lengths":
         return ", ".join(map(str, value)) if value else "longest row"
+    if name == "memory":
+        return memory(value)
     if name == "capacities":
         return ", ".join(map(str, value))
     if name == "guards":
         return ", ".join(value)
+    if name == "frozen" and value.isdecimal():
+        return "embeddings" + (f" and {value} layer{'s' * (value != '1')}" if value != "0" else "")
     if name in ("logging_steps", "eval_steps", "save_steps"):
         return f"{value} steps" if value else "never"
     if name == "best_metric":

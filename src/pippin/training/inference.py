@@ -8,13 +8,13 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from pippin.data.batches import evaluation_order, fixed_order
-from pippin.data.collate import Batch
+from pippin.data.batches import evaluation_order, few_capacities, fixed_order
+from pippin.data.collate import Batch, Shapes
 from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
 from pippin.data.tasks import Task
@@ -23,9 +23,12 @@ from pippin.machine.backends.base import Backend
 from pippin.models.network import Network
 from pippin.training.losses import Loss
 from pippin.training.metrics import decide, score
+from pippin.training.replays import Replays
 
 #: Rows of a batch where nobody asks for a number.
 MOST_ROWS = 256
+#: Batches from which on recording the work pays.
+_WORTH_RECORDING = 6
 
 
 @dataclass
@@ -39,6 +42,8 @@ class Inference:
     """Hears once that memory ran out (`smaller_evaluation_batches`)."""
     fitting_tokens: int | None = None
     """Most padded tokens of a batch, by what did not fit so far; None: all did."""
+    replays: Replays | None = None
+    """Where the device records its work."""
 
     @property
     def backend(self) -> Backend:
@@ -49,27 +54,26 @@ class Inference:
         model = self.network.model
         was_training = model.training
         model.eval()
-        answers: list[tuple[np.ndarray, np.ndarray]] = []
+        answers = _Answers()
         left = np.arange(len(encoded))
-        with torch.inference_mode():
+        with torch.inference_mode(), self.backend.own_stream():
             while len(left):
+                self._plan_replays(encoded.lengths[left])
                 for rows, logits in self._while_it_fits(encoded, left):
-                    answers.append((rows, logits))
+                    answers.add(rows, logits)
                     if on_rows:
                         on_rows(len(rows))
-                left = np.setdiff1d(left, np.concatenate([rows for rows, _ in answers] or [left[:0]]))
+                left = np.setdiff1d(left, answers.rows())
+            found = answers.take(len(encoded))
         model.train(was_training)
-        results = np.empty((len(encoded), answers[0][1].shape[1]), dtype=np.float32)
-        for rows, logits in answers:
-            results[rows] = logits
-        return results, len(answers)
+        return found, answers.batches
 
-    def _while_it_fits(self, encoded: Encoded, left: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _while_it_fits(self, encoded: Encoded, left: np.ndarray) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
         """Batch by batch the rows and their logits; ends early at a batch that must be smaller."""
         for places, size in self._order(encoded.lengths[left]):
             rows = left[places]
             # Rows come again to fill the batch's shape; their second answers are dropped.
-            batch = self.network.collate(encoded, np.resize(rows, size))
+            batch = self._collate(encoded, np.resize(rows, size))
             try:
                 with repeatable(self._repeat, batch):
                     logits = self._run(batch)[: len(rows)]
@@ -85,12 +89,32 @@ class Inference:
     def _shrink(self, tokens: int) -> None:
         if self.fitting_tokens is None and self.notice:
             self.notice("smaller_evaluation_batches")
-        self.fitting_tokens = tokens
+        self.fitting_tokens, self.replays = tokens, None
         gc.collect()
         self.backend.empty_cache()
 
-    def _run(self, batch: Batch) -> np.ndarray:
-        return self.network.logits(batch).float().cpu().numpy()
+    def _run(self, batch: Batch) -> torch.Tensor:
+        if self.replays is not None and self.replays.can([batch]):
+            return self.replays([batch], lambda batches: self.network.logits(batches[0])).float().clone()
+        return self.network.logits(batch).float()
+
+    def _collate(self, encoded: Encoded, rows: np.ndarray) -> Batch:
+        shapes = self.replays.shapes if self.replays is not None else None
+        return replace(self.network.collate, shapes=shapes)(encoded, rows)
+
+    def _plan_replays(self, lengths: np.ndarray) -> None:
+        """Shapes for batches like these, where the device records its work and they are many."""
+        if self.replays is not None or not (self.backend.captures_steps and self._in_input_order):
+            return
+        totals = [lengths[rows].sum() for rows, _ in self._order(lengths)]
+        if len(totals) >= _WORTH_RECORDING:
+            rows = len(next(self._order(lengths))[0])
+            self.replays = Replays(self.backend, Shapes(rows, few_capacities(np.array(totals)), int(lengths.max())))
+
+    @property
+    def _in_input_order(self) -> bool:
+        """Rows that are packed by a kernel of the device need not go with others of their length."""
+        return self.network.collate.packs and not self.network.collate.in_groups
 
     def _repeat(self, batch: Batch) -> None:
         """A batch that failed, once more, for the search for the cause."""
@@ -104,7 +128,47 @@ class Inference:
         pad_lengths = self.network.collate.pad_lengths
         if pad_lengths:
             return fixed_order(lengths, pad_lengths, most_rows, tokens)
+        if self._in_input_order:
+            size = max(1, min(most_rows, tokens // int(lengths.max())))
+            return ((rows, len(rows)) for rows in np.split(np.arange(len(lengths)), range(size, len(lengths), size)))
         return ((rows, len(rows)) for rows in evaluation_order(lengths, most_rows, tokens))
+
+
+class _Answers:
+    """Logits of batches, left on the device for a while, so that it need not wait for each to be fetched."""
+
+    #: Batches between fetches.
+    _ROOM = 64
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.waiting: list[tuple[np.ndarray, torch.Tensor]] = []
+        self.fetched: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, rows: np.ndarray, logits: torch.Tensor) -> None:
+        self.waiting.append((rows, logits))
+        self.batches += 1
+        if len(self.waiting) == self._ROOM:
+            self._fetch()
+
+    def rows(self) -> np.ndarray:
+        """All rows that were answered."""
+        self._fetch()
+        return np.concatenate([rows for rows, _ in self.fetched] or [np.array([], dtype=np.int64)])
+
+    def take(self, count: int) -> np.ndarray:
+        """The logits of all rows, in their order."""
+        self._fetch()
+        results = np.empty((count, self.fetched[0][1].shape[1]), dtype=np.float32)
+        for rows, logits in self.fetched:
+            results[rows] = logits
+        return results
+
+    def _fetch(self) -> None:
+        if self.waiting:
+            rows = np.concatenate([rows for rows, _ in self.waiting])
+            self.fetched.append((rows, torch.cat([logits for _, logits in self.waiting]).cpu().numpy()))
+            self.waiting = []
 
 
 @dataclass(frozen=True)

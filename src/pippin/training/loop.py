@@ -12,6 +12,7 @@ from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
 from pippin.failures.work import repeatable
 from pippin.machine.backends.base import Backend
+from pippin.plan.guards import asked_rows
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.training.best import BestSoFar
@@ -109,7 +110,7 @@ def train(job: Training) -> Outcome:
             _stop(job, now, meter)
     job.backend.synchronize()
     if recipe.save_strategy != "no":
-        _save(job, now, meter)  # what comes after training may fail too
+        _save(job, now, meter, goes_on=False)  # what comes after training may fail too
     job.saver.wait()
     meter.check_finite(job.step.model)
     return Outcome(
@@ -135,6 +136,8 @@ def _start(job: Training, meter: Meter) -> Progress:
     restore_optimiser(job.step, state, job.resume.new_rates)
     meter.restore(state["meter"])
     job.fitting.micro_batch = min(job.fitting.micro_batch, state["micro_batch"])
+    if state.get("compiled"):
+        job.step.compile()
     best = _best_so_far(job)
     if best is not None and state["best"] is not None:
         best = replace(best, **{name: state["best"][name] for name in ("value", "step", "without_gain")})
@@ -150,7 +153,7 @@ def _steps(job: Training, done: int) -> Iterator[tuple[float, np.ndarray]]:
     while passed < plan.steps.value:
         order = training_order(lengths, plan.batch_size.value, plan.batching.value, recipe.order_seed, epoch)
         if recipe.dataloader_drop_last:
-            order = _without_short_end(order, plan.micro_batch.value)
+            order = _without_short_end(order, asked_rows(recipe, plan.batch_size.value))
         for place, rows in enumerate(order, 1):
             if passed == plan.steps.value:
                 return
@@ -194,7 +197,7 @@ def _should_save(job: Training, now: Progress, is_best: bool) -> bool:
     return _is_due(job.plan.save_steps.value, now, job.plan) or job.saver.is_due()
 
 
-def _save(job: Training, now: Progress, meter: Meter) -> None:
+def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> None:
     """A checkpoint of all that the next step depends on."""
     meter.check_finite(job.step.model)
     with meter.paused():
@@ -205,16 +208,17 @@ def _save(job: Training, now: Progress, meter: Meter) -> None:
             "best": plain(now.best) if now.best else None,
             "meter": meter.state(),
             "micro_batch": job.fitting.micro_batch,
+            "compiled": job.step.is_compiled,
             "random": random_state(job.backend),
             "events": job.events.position,
             **optimiser_state(job.step),
         }
-        job.saver.save(now.step, state, now.best.step if now.best and _keeps_best(job) else None)
+        job.saver.save(now.step, state, now.best.step if now.best and _keeps_best(job) else None, goes_on)
 
 
 def _stop(job: Training, now: Progress, meter: Meter) -> None:
     """Save, and end the run as the signal asked."""
-    _save(job, now, meter)
+    _save(job, now, meter, goes_on=False)
     job.saver.wait()
     assert job.interrupts.received is not None
     message = f"stopped after step {now.step} of {job.plan.steps.value}, which is saved"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -10,15 +11,33 @@ from pippin.errors import PippinError
 from pippin.plan.plan import Plan
 from pippin.plan.steps import CAPTURED
 from pippin.recipe import Recipe
+from pippin.training.half_state import HalfStateAdamW
 from pippin.training.metrics import LOWER_IS_BETTER
+
+
+class PlainAdamW(torch.optim.AdamW):
+    """AdamW without the wrappers that import torch's compiler when they are first called, which takes a second.
+
+    They only keep the compiler out of these methods, and Pippin compiles none of them. Where a release of torch wraps
+    them otherwise, unwrapping changes nothing.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
+    load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
 
 
 def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.optim.Optimizer:
     """The optimiser over the trainable parameters; biases and norms get no weight decay, the head its own rate."""
     learning_rate = plan.learning_rate.value
     groups = _parameter_groups(model, recipe.weight_decay, learning_rate, plan.head_learning_rate.value)
+    if recipe.optim_state == "bf16":
+        betas = (recipe.adam_beta1, recipe.adam_beta2)
+        return HalfStateAdamW(groups, learning_rate, betas, recipe.adam_epsilon)
     if recipe.optim.startswith("adamw"):
-        return torch.optim.AdamW(
+        return PlainAdamW(
             groups,
             lr=learning_rate,
             betas=(recipe.adam_beta1, recipe.adam_beta2),
@@ -40,6 +59,8 @@ def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.
 
 def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan) -> Any:
     """transformers' schedule of that name."""
+    if recipe.lr_scheduler_type == "linear" and not recipe.lr_scheduler_kwargs:
+        return _linear(optimiser, plan.warmup_steps.value, plan.steps.value)
     from transformers.optimization import get_scheduler
 
     settings = dict(recipe.lr_scheduler_kwargs or {})
@@ -56,6 +77,15 @@ def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan) 
     except (TypeError, ValueError) as error:
         arguments = f" with --lr_scheduler_kwargs {recipe.lr_scheduler_kwargs}" if recipe.lr_scheduler_kwargs else ""
         raise PippinError(f"--lr_scheduler_type {recipe.lr_scheduler_type}{arguments} is refused: {error}.") from None
+
+
+def _linear(optimiser: torch.optim.Optimizer, warmup: int, steps: int) -> torch.optim.lr_scheduler.LambdaLR:
+    """The same shares as transformers', whose import takes a second."""
+
+    def share(step: int) -> float:
+        return step / warmup if step < warmup else max(0.0, (steps - step) / max(1, steps - warmup))
+
+    return torch.optim.lr_scheduler.LambdaLR(optimiser, share)
 
 
 def _parameter_groups(

@@ -20,11 +20,13 @@ _FIXED = {
     "max_length": "longest input",
     "batch_size": "batch",
     "batching": "order of rows",
+    "frozen": "frozen part",
 }
 #: Choices that are applied when they change, and said.
 _APPLIED = {
     "device": "device",
     "micro_batch": "micro-batch",
+    "micro_tokens": "tokens at once",
     "learning_rate": "learning rate",
     "head_learning_rate": "head's rate",
     "epochs": "epochs",
@@ -40,15 +42,22 @@ _FREE = {
     "logging_steps",
     "save_steps",
     "guards",
+    "activations",
+    "updates",
+    "saving",
+    "memory",
+    "memory_budget",
     "layout",
     "last_layer",
+    "states",
     "word_vectors",
     "step",
+    "compiled",
     "capacities",
 }
 _RATES = {"learning_rate", "head_learning_rate", "steps", "warmup_steps"}
 #: The same for settings that are in no plan.
-_FIXED_SETTINGS = ("model_name_or_path", "seed", "data_seed", "optim", "dataloader_drop_last")
+_FIXED_SETTINGS = ("model_name_or_path", "seed", "data_seed", "optim", "optim_state", "dataloader_drop_last")
 _APPLIED_SETTINGS = (
     "weight_decay",
     "max_grad_norm",

@@ -1,4 +1,7 @@
-"""Saving while training goes on: the state is copied at once, and written to disk beside the next steps."""
+"""Saving while training goes on: the state is copied at once, and written to disk beside the next steps.
+
+Where there is no memory for a copy, or nothing goes on, it is written as it is.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,10 @@ class Saver:
         minutes: float,
         on_saved: Callable[[int, Path], None],
         clock: Callable[[], float] = time.monotonic,
+        copies: bool = True,
     ):
         self.store, self.model, self.tokenizer = store, model, tokenizer
-        self.minutes, self.on_saved, self.clock = minutes, on_saved, clock
+        self.minutes, self.on_saved, self.clock, self.copies = minutes, on_saved, clock, copies
         self.last_step = 0
         self.last_time = clock()
         self.seconds = 0.0
@@ -40,15 +44,19 @@ class Saver:
         """Whether so much time has passed since the last save that more should not be lost."""
         return self.minutes > 0 and self.clock() - self.last_time >= 60 * self.minutes
 
-    def save(self, step: int, state: dict[str, Any], best_step: int | None) -> None:
-        """Copy the model and the state, and write them in the background."""
+    def save(self, step: int, state: dict[str, Any], best_step: int | None, goes_on: bool = True) -> None:
+        """Copy the model and the state, and write them in the background; at once where training does not go on."""
         if step == self.last_step:
             return
         self.wait()
         began = self.clock()
-        weights, kept = copied(self.model.state_dict()), copied(state)
         self.last_step = step
-        self._pending = self._worker.submit(self._write, step, weights, kept, best_step)
+        if goes_on and self.copies:
+            weights, kept = copied(self.model.state_dict()), copied(state)
+            self._pending = self._worker.submit(self._write, step, weights, kept, best_step)
+        else:
+            path = self._write(step, self.model.state_dict(), state, best_step)
+            self.on_saved(step, path)
         self.last_time = self.clock()
         self.seconds += self.last_time - began
 

@@ -20,14 +20,20 @@ from pippin.machine.backends import get_backend
 from pippin.machine.check import gigabytes
 from pippin.models.attention import work_of
 from pippin.models.loading import load_model
-from pippin.models.training_mode import prepare_for_training
+from pippin.models.training_mode import prepare_for_training, recompute_activations
 from pippin.models.used_rows import train_used_rows
+from pippin.plan.fits import BESIDE, IN_BACKWARD, RECOMPUTED
+from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Plan
+from pippin.plan.steps import NEVER
 from pippin.recipe import Recipe
 from pippin.training.captured import CapturedStep
+from pippin.training.compiling import Compiling
 from pippin.training.events import Events
+from pippin.training.features import freeze
 from pippin.training.finite import NotFinite
 from pippin.training.fitting import FittingStep
+from pippin.training.in_backward import InBackwardStep
 from pippin.training.inference import Evaluation, Inference, evaluate
 from pippin.training.interrupts import Interrupts
 from pippin.training.loop import Outcome, Training, train
@@ -59,7 +65,10 @@ class Session:
         self.model: Any = self.backend.place(load_model(recipe, config, attention))
         self.loss = Loss(data.labels.regression, recipe.label_smoothing_factor)
         self.network = network_for(plan, self.model, self.backend, plan.precision.value)
+        if rows.train and plan.frozen.value != NOTHING:
+            freeze(self.network, plan, f"tf32 {recipe.tf32}", rows.train.pad_left, recipe.overwrite_cache)
         self.inference = Inference(self.network, recipe.per_device_eval_batch_size)
+        self._recomputes = plan.activations.value == RECOMPUTED
         self.step = self._make_step() if rows.train else None
 
     def train(self, folder: RunFolder, events: Events, resume: Resume | None = None) -> Outcome:
@@ -77,7 +86,11 @@ class Session:
             self.tokenizer,
             self._save_minutes,
             lambda step, path: events.emit("saved", step=step, path=path.name),
+            copies=self.plan.saving.value == BESIDE,
         )
+        if isinstance(self.step, CapturedStep) and self.plan.compiled.value != NEVER:
+            steps = self.plan.steps.value - (resume.step if resume else 0)
+            self.step.compiling = Compiling(self.step, steps, events.emit)
         with (
             kept_awake(self.recipe.keep_awake, lambda: events.emit("kept_awake")),
             self.backend.watching_memory(),
@@ -156,17 +169,31 @@ class Session:
         assert self.rows.train is not None
         if self.plan.word_vectors.value:
             train_used_rows(self.model, np.append(self.rows.train.tokens, self.rows.train.pad_token))
-        prepare_for_training(self.model, self.recipe, self.backend)
+        prepare_for_training(self.model, self.recipe, self.backend, self._recomputes)
         optimiser = make_optimiser(self.model, self.recipe, self.plan)
         schedule = make_schedule(optimiser, self.recipe, self.plan)
         parts = (self.network, optimiser, schedule, self.loss, self.recipe.max_grad_norm)
+        if self.plan.updates.value == IN_BACKWARD:
+            return InBackwardStep(*parts)
         if not self.plan.capacities.value:
             return EagerStep(*parts)
         longest = int(self.rows.train.lengths.max())
         return CapturedStep(*parts, shapes=Shapes(self.plan.micro_batch.value, self.plan.capacities.value, longest))
 
     def _fitting(self, step: EagerStep, rows: Encoded, events: Events) -> FittingStep:
-        return FittingStep(step, rows, self.plan.micro_batch.value, events.emit)
+        plan = self.plan
+        return FittingStep(
+            step, rows, plan.micro_batch.value, events.emit, plan.micro_tokens.value, self._recompute_activations
+        )
+
+    def _recompute_activations(self) -> bool:
+        """The last resort of a step that does not fit; False where there is none."""
+        if self._recomputes or not recompute_activations(self.model, self.recipe, self.backend):
+            return False
+        self._recomputes = True
+        if isinstance(self.step, CapturedStep):
+            self.step.stop_recording()
+        return True
 
     def _evaluate_first(self) -> Evaluation:
         return self._evaluate(next(iter(self.rows.validation.values())))

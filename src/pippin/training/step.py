@@ -69,6 +69,18 @@ class EagerStep:
         self(micro_batches)
 
     @property
+    def can_undo(self) -> bool:
+        """Whether ``undo`` takes back what was done of a step so far."""
+        return True
+
+    @property
+    def is_compiled(self) -> bool:
+        return False
+
+    def compile(self) -> None:
+        """Only captured steps are compiled; a run that began so may go on elsewhere."""
+
+    @property
     def learning_rate(self) -> float:
         return float(self.optimiser.param_groups[0]["lr"])
 

@@ -49,6 +49,15 @@ class Backend:
     clips_in_step = False
     #: Whether torch's dropout draws its random numbers one by one here.
     slow_dropout = False
+    #: Tokens times width of a micro-batch that is large enough for full speed; more would only take memory. None: not
+    #: known.
+    enough_numbers: int | None = None
+    #: Whether training keeps attention's scores: `always`, `with dropout` on them, or `never`, thanks to a kernel.
+    keeps_scores = "with dropout"
+    #: Bytes for each number of a dropout mask.
+    mask_bytes = 4
+    #: Bytes that the device's own libraries take out of a job's memory, by a cautious guess.
+    own_memory = 0
 
     def __init__(self, index: int | None = None):
         self.index = index
@@ -89,6 +98,10 @@ class Backend:
     def memory_peak(self) -> int | None:
         """Most bytes held so far."""
         return self.memory_now()
+
+    def memory_budget(self) -> int | None:
+        """Bytes that a job may hold on the device, with what this process holds already; None where nobody knows."""
+        return None
 
     def watching_memory(self) -> AbstractContextManager[Any]:
         """Whatever it takes for ``memory_peak`` to be true, while the context lasts."""
@@ -191,6 +204,10 @@ class Backend:
     def recorder(self) -> Recorder:
         """What records work, where ``captures_steps``."""
         raise NotImplementedError
+
+    def quick_arithmetic(self) -> AbstractContextManager[Any]:
+        """Without what slows arithmetic down and changes no result that matters; begun before anything is computed."""
+        return nullcontext()
 
     def own_stream(self) -> AbstractContextManager[Any]:
         """A queue of work of the job's own, where the device has several."""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pippin.machine.backends.recorded import Recorder
 
 
+#: One for each card: memory that one stream has given back is not for another.
+_streams: dict[int, torch.cuda.Stream] = {}
+
+
 class CudaBackend(Backend):
     kind = "cuda"
     evaluation_tokens = 65536
@@ -23,6 +27,9 @@ class CudaBackend(Backend):
     captures_steps = True
     bf16_by_default = True
     clips_in_step = True
+    keeps_scores = "never"
+    mask_bytes = 1
+    own_memory = 96 << 20  # workspaces of cuBLAS, and pieces that the allocator cannot use
 
     def devices(self) -> list[Device]:
         import torch
@@ -69,6 +76,16 @@ class CudaBackend(Backend):
 
         return torch.cuda.max_memory_allocated(self.device)
 
+    def memory_budget(self) -> int | None:
+        import torch
+
+        if not torch.cuda.is_available():
+            return None
+        free, total = torch.cuda.mem_get_info(self.device)
+        share = getattr(torch.cuda, "get_per_process_memory_fraction", lambda _: 1.0)  # torch before 2.6 has none
+        # What torch keeps for reuse is free for this job.
+        return min(free + torch.cuda.memory_reserved(self.device), int(share(self.index or 0) * total))
+
     def empty_cache(self) -> None:
         import torch
 
@@ -109,7 +126,10 @@ class CudaBackend(Backend):
         import torch
 
         shared = torch.cuda.current_stream(self.device)
-        own = torch.cuda.Stream(self.device)
+        own = _streams.setdefault(self.index or 0, torch.cuda.Stream(self.device))
+        if shared == own:
+            yield
+            return
         own.wait_stream(shared)
         with torch.cuda.stream(own):
             yield

@@ -42,6 +42,8 @@ class MpsBackend(Backend):
     # Each new shape costs a compiled graph and memory that older releases never give back.
     shape_limit = 8
     evaluation_tokens = 8192
+    keeps_scores = "always"
+    own_memory = 64 << 20  # compiled graphs
 
     def __init__(self, index: int | None = None):
         super().__init__(index)
@@ -121,6 +123,9 @@ class MpsBackend(Backend):
         import torch
 
         return torch.mps.driver_allocated_memory()
+
+    def memory_budget(self) -> int | None:
+        return _budget()
 
     def memory_peak(self) -> int | None:
         return self._watch.peak if self._watch else self.memory_now()

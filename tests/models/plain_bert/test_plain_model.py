@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification
 
+from pippin.data.encoding import Encoded
 from pippin.data.labels import Labels
-from pippin.models.own_bert import fits, load_own_bert
-from pippin.models.own_config import OwnConfig, read_own_config
+from pippin.machine.backends.cpu import CpuBackend
+from pippin.models.families import family_of
+from pippin.models.loading import BUILTIN_HUB_NAME, resolve_model
+from pippin.models.network import Network
+from pippin.models.padded_attention import fused, plain
+from pippin.models.plain_bert.config import read_config
+from pippin.models.plain_bert.weights import fits, load
 
 CLASSES = Labels(("a", "b", "c"))
 SETTINGS = {
@@ -36,11 +41,10 @@ def folder(tmp_path):
 
 
 def own(folder: Path, attention: str = "sdpa", labels: Labels | None = CLASSES):
-    config = read_own_config(folder / "config.json", labels)
+    config = read_config(folder / "config.json", labels)
     assert config is not None
-    config._attn_implementation = attention
     assert fits(config, folder / "model.safetensors")
-    return load_own_bert(config, folder / "model.safetensors")
+    return load(config, folder / "model.safetensors", plain if attention == "eager" else fused)
 
 
 def theirs(folder: Path, attention: str = "sdpa", labels: int = 3):
@@ -82,6 +86,83 @@ def test_what_is_left_out_is_as_they_have_it(folder):
         positions = torch.tensor([[3, 0, 1, 2, 9, 4, 5, 6, 7, 8, 10]]).expand(4, -1)
         moved = own(folder)(tokens, position_ids=positions).logits
         torch.testing.assert_close(moved, theirs(folder)(tokens, position_ids=positions).logits)
+
+
+def builtin_model() -> Path:
+    name = resolve_model(None)
+    if name == BUILTIN_HUB_NAME:
+        pytest.skip("the built-in model is not installed")
+    return Path(name)
+
+
+def test_built_in_model_is_theirs(tmp_path):
+    """Logits, gradients and the drawn head, and the same again after saving."""
+    models = []
+    for load_one in (lambda: own(builtin_model()), lambda: theirs(builtin_model())):
+        torch.manual_seed(3)
+        models.append(load_one())
+    ours, transformers_own = models
+    inputs = batch()
+    inputs["input_ids"] = inputs["input_ids"] * 500
+    for model in models:
+        torch.nn.functional.cross_entropy(model(**inputs).logits, torch.tensor([0, 1, 2, 1])).backward()
+    gradients = {name: weight.grad for name, weight in ours.named_parameters()}
+    for name, weight in transformers_own.named_parameters():
+        torch.testing.assert_close(gradients[name], weight.grad, rtol=1e-3, atol=1e-6, msg=name)
+    ours.save_pretrained(tmp_path)
+    with torch.no_grad():
+        logits = ours(**inputs).logits
+        torch.testing.assert_close(logits, transformers_own(**inputs).logits)
+        torch.testing.assert_close(
+            logits, AutoModelForSequenceClassification.from_pretrained(tmp_path)(**inputs).logits
+        )
+
+
+@pytest.mark.parametrize("attention", [fused, plain])
+@pytest.mark.parametrize("packs", [True, False], ids=["packed", "padded"])
+@pytest.mark.parametrize("recomputes", [False, True], ids=["kept", "recomputed"])
+def test_every_layout_gives_theirs(folder, attention, packs, recomputes):
+    """Also with the last layer for first tokens only, and computed again for the gradient."""
+    config = read_config(folder / "config.json", CLASSES)
+    assert config is not None
+    models = load(config, folder / "model.safetensors", attention), theirs(folder)
+    if recomputes:
+        models[0].train().gradient_checkpointing_enable({"use_reentrant": False})
+        for module in models[0].modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+    lengths = np.array([5, 19, 2, 12, 12, 3, 1, 7])
+    draw = np.random.default_rng(0)
+    tokens, segments = (draw.integers(*limits, lengths.sum()).astype(np.int32) for limits in ((1, 50), (0, 2)))
+    rows = Encoded(tokens, segments, np.concatenate([[0], np.cumsum(lengths)]), draw.integers(0, 3, len(lengths)))
+    found = []
+    for model, family in zip(models, (family_of(config)[0], None), strict=True):
+        network = Network(model, CpuBackend(), family=family, packs=packs and family is not None)
+        batch = network.collate(rows, np.arange(len(rows)))
+        logits = network.logits(batch)
+        torch.nn.functional.cross_entropy(logits, batch.labels).backward()
+        gradients = {name: weight.grad for name, weight in model.named_parameters()}
+        found.append((logits.detach()[np.argsort(batch.rows)], gradients))
+    (ours, our_gradients), (their_logits, their_gradients) = found
+    torch.testing.assert_close(ours, their_logits, rtol=1e-5, atol=2e-6)
+    for name, gradient in their_gradients.items():
+        torch.testing.assert_close(our_gradients[name], gradient, rtol=1e-4, atol=1e-6, msg=name)
+
+
+def test_recomputed_activations_give_the_same_gradient(folder):
+    found = []
+    for recomputes in (False, True):
+        model = own(folder).train()
+        if recomputes:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        layer, calls = model.bert.encoder.layer[0], []
+        layer.register_forward_pre_hook(lambda *_, calls=calls: calls.append(1))
+        torch.manual_seed(2)
+        model(**batch()).logits.square().sum().backward()
+        found.append(({name: weight.grad for name, weight in model.named_parameters()}, len(calls)))
+    (kept, once), (recomputed, twice) = found
+    assert (once, twice) == (1, 2)
+    assert all(torch.equal(recomputed[name], gradient) for name, gradient in kept.items())
 
 
 @pytest.mark.parametrize("missing", ["classifier", "pooler"])
@@ -167,7 +248,7 @@ def test_attention_can_be_replaced(folder):
 @pytest.mark.parametrize("damage", ["shape", "gone", "kind", "cut"])
 def test_other_weights_do_not_fit(folder, damage):
     file = folder / "model.safetensors"
-    config = read_own_config(folder / "config.json", CLASSES)
+    config = read_config(folder / "config.json", CLASSES)
     assert config is not None
     weights = load_file(file)
     name = "bert.encoder.layer.1.output.dense.weight"
@@ -183,36 +264,9 @@ def test_other_weights_do_not_fit(folder, damage):
     assert not fits(config, file)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"model_type": "roberta"},
-        {"hidden_act": "relu"},
-        {"is_decoder": True},
-        {"position_embedding_type": "relative_key"},
-        {"add_cross_attention": True},
-        {"chunk_size_feed_forward": 4},
-        {"hidden_size": "24"},
-        {"num_attention_heads": 5},
-        {"num_hidden_layers": 0},
-        {"hidden_dropout_prob": None},
-        {"classifier_dropout": 2},
-        {"pad_token_id": 50},
-        {"id2label": {"0": "a", "2": "b"}},
-    ],
-    ids=str,
-)
-def test_what_is_no_plain_bert_is_left_to_transformers(folder, setting):
-    file = folder / "config.json"
-    assert isinstance(read_own_config(file), OwnConfig)
-    file.write_text(json.dumps(json.loads(file.read_text()) | setting))
-    assert read_own_config(file) is None
-
-
-def test_damaged_settings_are_left_to_transformers(folder):
-    file = folder / "config.json"
-    for text in ("", "[]", "[" * 100_000, "{"):
-        file.write_text(text)
-        assert read_own_config(file) is None
-    shutil.rmtree(folder)
-    assert read_own_config(file) is None
+def test_made_up_sizes_are_not_built(folder):
+    """Only the names in the file are looked at: a model of so many layers would take hours to set up."""
+    config = read_config(folder / "config.json", CLASSES)
+    assert config is not None
+    config.num_hidden_layers = 2**24
+    assert not fits(config, folder / "model.safetensors")

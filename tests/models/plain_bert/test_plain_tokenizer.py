@@ -8,7 +8,7 @@ import pytest
 from transformers import AutoTokenizer, BertTokenizerFast
 
 from conftest import FILLER, WORDS, save_tiny_tokenizer
-from pippin.models.own_tokenizer import read_own_tokenizer
+from pippin.models.plain_bert.tokenizer import read_tokenizer
 
 TEXTS = [
     "the cat is under the ladder",
@@ -40,13 +40,14 @@ def folder(tmp_path):
 
 def change(folder, name, **settings):
     file = folder / name
-    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+    before = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(before | settings))
 
 
 @pytest.mark.parametrize("most", [3, 9, 64])
 @pytest.mark.parametrize("pairs", [None, PAIRS], ids=["single", "pairs"])
 def test_tokens_are_theirs(folder, pairs, most):
-    ours, theirs = read_own_tokenizer(folder), AutoTokenizer.from_pretrained(folder)
+    ours, theirs = read_tokenizer(folder), AutoTokenizer.from_pretrained(folder)
     assert ours is not None
     found = ours(TEXTS, pairs, truncation=True, max_length=most, return_token_type_ids=True)
     expected = theirs(TEXTS, pairs, truncation=True, max_length=most, return_token_type_ids=True)
@@ -58,7 +59,7 @@ def test_tokens_are_theirs(folder, pairs, most):
 
 
 def test_what_is_asked_of_it_is_theirs(folder):
-    ours, theirs = read_own_tokenizer(folder), AutoTokenizer.from_pretrained(folder)
+    ours, theirs = read_tokenizer(folder), AutoTokenizer.from_pretrained(folder)
     for name in ("pad_token_id", "unk_token_id", "bos_token_id", "eos_token_id", "padding_side", "model_max_length"):
         assert getattr(ours, name) == getattr(theirs, name), name
     assert ours is not None
@@ -66,17 +67,38 @@ def test_what_is_asked_of_it_is_theirs(folder):
 
 
 def test_transformers_reads_what_it_saves(folder, tmp_path):
-    ours = read_own_tokenizer(folder)
+    ours = read_tokenizer(folder)
     assert ours is not None
     ours(TEXTS, truncation=True, max_length=5)
     out = tmp_path / "out"
     out.mkdir()
     ours.save_pretrained(out)
+    assert json.loads((out / "tokenizer.json").read_text())["truncation"] is None
     (out / "config.json").write_text('{"model_type": "bert"}')
     read = AutoTokenizer.from_pretrained(out)
     assert read(TEXTS)["input_ids"] == ours(TEXTS)["input_ids"]
     assert read.model_max_length == 64
-    assert read_own_tokenizer(out) is not None
+    assert read_tokenizer(out) is not None
+
+
+def test_only_the_tokenizer_is_saved(folder, tmp_path):
+    """No other file of the folder, which may be a link to anything, and no path of whoever made it."""
+    change(folder, "tokenizer_config.json", name_or_path="/home/someone/model")
+    (tmp_path / "secret").write_text("key")
+    (folder / "vocab.txt").unlink(missing_ok=True)
+    (folder / "vocab.txt").symlink_to(tmp_path / "secret")
+    ours = read_tokenizer(folder)
+    assert ours is not None
+    out = tmp_path / "out"
+    out.mkdir()
+    ours.save_pretrained(out)
+    assert {file.name for file in out.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
+    assert "someone" not in (out / "tokenizer_config.json").read_text()
+
+
+def test_the_usual_special_tokens_may_be_named_twice(folder):
+    change(folder, "special_tokens_map.json", cls_token="[CLS]", pad_token={"content": "[PAD]", "lstrip": False})
+    assert read_tokenizer(folder) is not None
 
 
 @pytest.mark.parametrize(
@@ -91,6 +113,13 @@ def test_transformers_reads_what_it_saves(folder, tmp_path):
         ("tokenizer_config.json", {"pad_token": "[MASK]"}),
         ("tokenizer_config.json", {"never_split": ["cat"]}),
         ("tokenizer_config.json", {"split_special_tokens": True}),
+        ("tokenizer_config.json", {"model_max_length": None}),
+        ("tokenizer_config.json", {"extra_special_tokens": {"x": "[X]"}}),
+        ("tokenizer_config.json", {"cls_token": {"content": "[CLS]", "lstrip": True}}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"7": {"content": "[CLS]", "special": True}}}),
+        ("special_tokens_map.json", {"additional_special_tokens": ["[X]"]}),
+        ("special_tokens_map.json", {"unk_token": "[MASK]"}),
+        ("added_tokens.json", {"[X]": 500}),
         ("tokenizer_config.json", {"add_prefix_space": True}),
         ("tokenizer.json", {"normalizer": None}),
         ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}),
@@ -101,14 +130,14 @@ def test_transformers_reads_what_it_saves(folder, tmp_path):
     ids=lambda value: str(value)[:40],
 )
 def test_what_is_not_plainly_berts_is_left_to_transformers(folder, name, settings):
-    assert read_own_tokenizer(folder) is not None
+    assert read_tokenizer(folder) is not None
     change(folder, name, **settings)
-    assert read_own_tokenizer(folder) is None
+    assert read_tokenizer(folder) is None
 
 
 @pytest.mark.parametrize("name", ["tokenizer_config.json", "tokenizer.json"])
 def test_missing_and_damaged_files_are_left_to_transformers(folder, name):
     (folder / name).write_text("{")
-    assert read_own_tokenizer(folder) is None
+    assert read_tokenizer(folder) is None
     (folder / name).unlink()
-    assert read_own_tokenizer(folder) is None
+    assert read_tokenizer(folder) is None

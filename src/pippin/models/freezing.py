@@ -1,0 +1,143 @@
+"""The part of a model that is not trained: it always runs as in use, and is passed over where its results are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from pippin.errors import PippinError
+from pippin.models.first_token import layers_of
+from pippin.models.plain_bert.model import PlainBert
+
+
+class FrozenPart:
+    """The whole core of a model, or its embeddings and some of its lowest layers.
+
+    What comes out of it, the states, are one vector for each row where the head reads no more than that (the whole
+    core, or all layers), and otherwise one for each token.
+    """
+
+    def __init__(self, model: Any, layers: int | None):
+        """``layers`` are the lowest ones; None stands for the whole core."""
+        self.model, self.layers = model, layers
+        core = getattr(model, model.base_model_prefix)
+        self.is_core = layers is None
+        self._outermost: list[torch.nn.Module] = [core]
+        if layers is not None:
+            self._list, own = _layers(model), _layers(model)[:layers]
+            self._before = _before_the_layers(core, self._list)
+            self._holder, self._list_name = _parent_of(core, self._list)
+            self._upper = self._list[layers:]
+            self._outermost = [*self._before, *own]
+        self.one_vector_a_row = layers is None or layers == len(self._list)
+        for module in self._outermost:
+            module.requires_grad_(False).eval()
+            _stay_so(module)
+
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """All that the states depend on, beside the rows."""
+        for place, module in enumerate(self._outermost):
+            for name, tensor in module.state_dict().items():
+                yield f"{place} {name}", tensor
+
+    def states(self, call: Callable[[], Any]) -> torch.Tensor:
+        """The states of a batch, given the call of the whole model; what follows this part is left out of it."""
+        found: list[Any] = []
+
+        def leave(_: Any, __: Any, answer: Any) -> None:
+            found.append(answer)
+            raise _Enough
+
+        hook = self._outermost[-1].register_forward_hook(leave)
+        try:
+            call()
+        except _Enough:
+            pass
+        finally:
+            hook.remove()
+        return self._read(found[0])
+
+    @contextmanager
+    def giving(self, states: torch.Tensor) -> Iterator[None]:
+        """Within, the part gives these states, whatever it is asked."""
+        if self.is_core:
+            with _answering(self._outermost[0], lambda *_, **__: _answer_of_core(self.model, states)):
+                yield
+            return
+        answer = states[:, None] if self.one_vector_a_row else states
+        first, *others = self._before
+        for module in others:
+            module.forward = lambda given, *_, **__: given
+        self._holder._modules[self._list_name] = self._upper
+        try:
+            with _answering(first, lambda *_, **__: answer):
+                yield
+        finally:
+            self._holder._modules[self._list_name] = self._list
+            for module in others:
+                del module.forward
+
+    def _read(self, answer: Any) -> torch.Tensor:
+        if isinstance(answer, tuple):
+            answer = answer[0]
+        if not isinstance(answer, torch.Tensor):  # transformers' record of all that a core gives
+            pooled = getattr(answer, "pooler_output", None)
+            answer = answer.last_hidden_state if pooled is None else pooled
+        return answer[:, 0] if self.one_vector_a_row and answer.ndim == 3 else answer
+
+
+class _Enough(Exception):
+    """Ends a call of the model where the frozen part does."""
+
+
+def _stay_so(module: torch.nn.Module) -> None:
+    """Without dropout, also when the rest of the model changes to training."""
+    module.train = lambda mode=True: module
+
+
+def _layers(model: Any) -> torch.nn.ModuleList:
+    try:
+        return layers_of(model)
+    except IndexError:
+        raise PippinError(
+            f"the layers of {type(model).__name__} cannot be told apart, so not some of them can be frozen. "
+            "All of them can, with --freeze core."
+        ) from None
+
+
+def _answer_of_core(model: Any, states: torch.Tensor) -> Any:
+    """What a model's head expects from its core: of all tokens it reads the first alone."""
+    if isinstance(model, PlainBert):
+        return states
+    from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+    return BaseModelOutputWithPooling(last_hidden_state=states[:, None], pooler_output=states)
+
+
+@contextmanager
+def _answering(module: torch.nn.Module, answer: Callable[..., Any]) -> Iterator[None]:
+    """A module that calls this function instead of its own, while the context lasts."""
+    module.forward = answer
+    try:
+        yield
+    finally:
+        del module.forward
+
+
+def _before_the_layers(core: torch.nn.Module, layers: torch.nn.ModuleList) -> list[torch.nn.Module]:
+    """What a core has before the part with its layers: the embeddings, and where there is one their projection."""
+    before = []
+    for child in core.children():
+        if any(module is layers for module in child.modules()):
+            break
+        before.append(child)
+    return before
+
+
+def _parent_of(core: torch.nn.Module, wanted: torch.nn.Module) -> tuple[torch.nn.Module, str]:
+    return next(
+        (parent, name) for parent in core.modules() for name, child in parent.named_children() if child is wanted
+    )

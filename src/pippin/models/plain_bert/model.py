@@ -1,0 +1,164 @@
+"""BERT with a classification head. Modules have the names that weights have in BERT's files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from pippin.models import safety
+from pippin.models.padded_attention import Attention, fused
+from pippin.models.plain_bert.config import PlainBertConfig
+
+
+class Answer(NamedTuple):
+    logits: torch.Tensor
+
+
+class PlainBert(nn.Module):
+    """The classifier. It draws dropout in the same order as transformers' does."""
+
+    base_model_prefix = "bert"
+    supports_gradient_checkpointing = True
+
+    def __init__(self, config: PlainBertConfig, attention: Attention = fused):
+        super().__init__()
+        self.config = config
+        self.bert = _Encoder(config)
+        chance = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
+        self.dropout = nn.Dropout(chance)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.use_attention(attention)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+    ) -> Answer:
+        seen = None if attention_mask is None else attention_mask[:, None, None, :].bool()
+        pooled = self.bert(input_ids, seen, token_type_ids, position_ids)
+        return Answer(self.classifier(self.dropout(pooled)))
+
+    def use_attention(self, attention: Attention) -> None:
+        """Attend in this way, in every layer."""
+        self.attention = attention
+        for layer in self.bert.encoder.layer:
+            layer.attention.self.attend = attention
+
+    def gradient_checkpointing_enable(self, settings: dict[str, Any]) -> None:
+        """Compute layers again for the gradient, by torch's checkpoint() with these settings."""
+        self.bert.checkpointing = settings
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.bert.embeddings.word_embeddings
+
+    def save_pretrained(self, folder: str | Path, state_dict: dict[str, torch.Tensor] | None = None) -> None:
+        """Configuration and weights, as transformers lays them out."""
+        from safetensors.torch import save_file
+
+        weights = self.state_dict() if state_dict is None else state_dict
+        save_file(
+            {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()},
+            Path(folder, safety.WEIGHTS),
+            metadata={"format": "pt"},
+        )
+        settings = json.dumps(self.config.to_dict(), indent=2, sort_keys=True)
+        Path(folder, safety.CONFIG).write_text(settings + "\n", encoding="utf-8")
+
+
+class _Encoder(nn.Module):
+    def __init__(self, config: PlainBertConfig):
+        super().__init__()
+        self.checkpointing: dict[str, Any] | None = None
+        self.embeddings = _Embeddings(config)
+        self.encoder = nn.Module()
+        self.encoder.layer = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
+        self.pooler = nn.Module()
+        self.pooler.dense = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, tokens: Any, seen: Any, segments: Any, positions: Any) -> torch.Tensor:
+        states = self.embeddings(tokens, segments, positions)
+        for layer in self.encoder.layer:
+            if self.checkpointing is not None and layer.training:
+                states = checkpoint(layer, states, seen, **self.checkpointing)
+            else:
+                states = layer(states, seen)
+        return torch.tanh(self.pooler.dense(states[:, 0]))
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, config: PlainBertConfig):
+        super().__init__()
+        width = config.hidden_size
+        self.word_embeddings = _embedding(config.vocab_size, width, config.pad_token_id)
+        self.position_embeddings = _embedding(config.max_position_embeddings, width)
+        self.token_type_embeddings = _embedding(config.type_vocab_size, width)
+        self.LayerNorm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, tokens: torch.Tensor, segments: Any, positions: Any) -> torch.Tensor:
+        if positions is None:
+            positions = torch.arange(tokens.shape[1], device=tokens.device)[None]
+        if segments is None:
+            segments = torch.zeros_like(tokens)
+        words = self.word_embeddings(tokens) + self.token_type_embeddings(segments)
+        return self.dropout(self.LayerNorm(words + self.position_embeddings(positions)))
+
+
+def _embedding(count: int, width: int, padding: int | None = None) -> nn.Embedding:
+    """Not drawn at random, as torch would: that imports its compiler, and the weights come from a file."""
+    return nn.Embedding.from_pretrained(torch.empty(count, width), freeze=False, padding_idx=padding)
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: PlainBertConfig):
+        super().__init__()
+        self.attention = nn.Module()
+        self.attention.self = _SelfAttention(config)
+        self.attention.output = _Added(config.hidden_size, config)
+        self.intermediate = nn.Module()
+        self.intermediate.dense = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.output = _Added(config.intermediate_size, config)
+
+    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+        states = self.attention.output(self.attention.self(states, seen), states)
+        return self.output(functional.gelu(self.intermediate.dense(states)), states)
+
+
+class _SelfAttention(nn.Module):
+    attend: Attention
+
+    def __init__(self, config: PlainBertConfig):
+        super().__init__()
+        self.heads = config.num_attention_heads
+        self.scaling = (config.hidden_size // self.heads) ** -0.5
+        self.query, self.key, self.value = (nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3))
+        self.dropout = nn.Dropout(config.attention_probs_dropout_prob)
+
+    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+        query, key, value = (
+            made(states).unflatten(-1, (self.heads, -1)).transpose(1, 2) for made in (self.query, self.key, self.value)
+        )
+        chance = self.dropout.p if self.training else 0.0
+        found, _ = self.attend(self, query, key, value, seen, scaling=self.scaling, dropout=chance)
+        return found.flatten(-2)
+
+
+class _Added(nn.Module):
+    """What a part of the layer found, added to what went in."""
+
+    def __init__(self, width: int, config: PlainBertConfig):
+        super().__init__()
+        self.dense = nn.Linear(width, config.hidden_size)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+        return self.LayerNorm(self.dropout(self.dense(found)) + before)

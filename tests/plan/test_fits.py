@@ -1,0 +1,120 @@
+"""What the plan does about memory: nothing where there is enough, then the cheapest that helps, with its reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_make import CPU, MAC, NVIDIA, machine, plan
+from transformers import BertConfig
+
+from pippin.data.tasks import OWN_CLASSES
+from pippin.machine.backends.cpu import CpuBackend
+from pippin.machine.backends.cuda import CudaBackend
+from pippin.machine.backends.mps import MpsBackend
+from pippin.plan.make import Rows, make_plan
+from pippin.plan.plan import Plan
+from pippin.recipe.reading import recipe_from
+
+LARGE = {"do_train": True, "per_device_train_batch_size": 32}
+
+
+@pytest.fixture(autouse=True)
+def _empty_devices(monkeypatch):
+    """Whatever this computer has."""
+    for backend in (CpuBackend, CudaBackend, MpsBackend):
+        monkeypatch.setattr(backend, "memory_now", lambda self: 0)
+        monkeypatch.setattr(backend, "memory_budget", lambda self: 100 * 2**30)
+
+
+def made(limit: float | None = None, devices=(MAC, CPU), length: int = 128, **settings) -> Plan:
+    asked = {**LARGE, **settings} | ({"memory_limit": limit} if limit else {})
+    rows = Rows(np.full(400, length), (np.array([60]),), outputs=2, has_validation=True, words=30522)
+    return make_plan(recipe_from(asked).recipe, machine(*devices), OWN_CLASSES, BertConfig(), 512, rows)
+
+
+def test_nothing_is_done_where_there_is_room():
+    roomy = made()
+    assert (roomy.micro_batch.value, roomy.activations.value, roomy.updates.value) == (32, "kept", "after backward")
+    assert roomy.memory_budget.value == 100 * 2**30
+    assert roomy.memory.reason.startswith("fits: about 4.6 GB of 100.0 GB (layers ")
+
+
+def test_smaller_micro_batches_come_first():
+    sizes = [made(limit).micro_batch.value for limit in (6, 4, 3, 2.2)]
+    assert sizes[0] == 32
+    assert sizes == sorted(set(sizes), reverse=True)
+    small = made(3)
+    assert (small.activations.value, small.batch_size.value) == ("kept", 32)
+    assert small.memory.value <= 3 * 2**30
+    assert "not 32: else about 4.6 GB would be needed; together" in small.micro_batch.reason
+    assert small.memory_budget.reason == "asked for by --memory_limit"
+
+
+def test_then_activations_are_recomputed():
+    narrow = made(2, length=512)
+    assert narrow.activations.value == "recomputed"
+    assert "about a third slower" in narrow.activations.reason
+    assert narrow.memory.value <= 2 * 2**30
+    assert 1 < narrow.micro_batch.value < 32
+    assert narrow.guards.value == made(gradient_checkpointing=True).guards.value != ()
+
+
+def test_what_was_asked_for_stays():
+    asked = made(gradient_checkpointing=True)
+    assert (asked.activations.value, asked.micro_batch.value) == ("recomputed", 32)
+    assert "--gradient_checkpointing" in asked.activations.reason
+    assert made(gradient_accumulation_steps=4, per_device_train_batch_size=8).micro_batch.value == 8
+
+
+def test_updates_in_backward_only_where_nothing_needs_the_whole_gradient():
+    few = {"per_device_train_batch_size": 1}
+    assert made(1.5, **few, max_grad_norm=0).updates.value == "in backward"
+    assert made(1.5, **few, max_grad_norm=0).micro_tokens.value == 0
+    assert made(1.5, **few).updates.value == "after backward"
+    assert made(1.5, **few, max_grad_norm=0, gradient_accumulation_steps=2).updates.value == "after backward"
+    assert made(10, **few, max_grad_norm=0).updates.value == "after backward"
+
+
+def test_what_does_not_fit_is_said():
+    hopeless = made(1)
+    assert hopeless.memory.reason.startswith("does not fit: about 1.")
+    assert hopeless.activations.value == "recomputed"
+
+
+def test_the_cpu_takes_no_more_at_once_than_makes_it_fast():
+    on_cpu = made(devices=(CPU,))
+    assert (on_cpu.micro_batch.value, on_cpu.micro_tokens.value) == (32, 512)
+    assert on_cpu.saving.value == "beside the steps"
+    assert on_cpu.memory.value < 3.5 * 2**30
+    narrow = made(2.5, devices=(CPU,))
+    assert (narrow.saving.value, narrow.micro_batch.value) == ("between steps", 32), "the first that is done without"
+    assert made().micro_tokens.value == 0
+
+
+def test_the_head_alone_takes_all_rows_at_once():
+    assert made(devices=(CPU,), freeze="core").micro_tokens.value == 0
+    assert made(devices=(CPU,), freeze="6").micro_tokens.value == 512
+    assert made(freeze="6").memory.value < 0.7 * made().memory.value
+
+
+def test_recorded_steps_are_given_up_before_activations():
+    many = {"max_steps": 1000, "bf16": False}
+    kind = {"devices": (NVIDIA, CPU)}
+    assert made(**kind, **many).step.value == "captured"
+    narrow = made(1.9, **kind, **many)
+    assert (narrow.step.value, narrow.activations.value) == ("plain calls", "kept")
+    assert "recorded steps keep memory of their own" in narrow.step.reason
+
+
+def test_other_rows_are_not_left_out_for_memory():
+    last = {"dataloader_drop_last": True, "num_train_epochs": 1.0}
+    assert made(2.2, **last).micro_batch.value < 32
+    assert made(2.2, **last).steps.value == made(**last).steps.value == 12
+
+
+def test_nothing_is_known_of_other_models_or_devices(monkeypatch):
+    unknown = plan({"memory_limit": 1})
+    assert (unknown.memory.value, unknown.memory.reason) == (0, "not known for this kind of model")
+    monkeypatch.setattr(MpsBackend, "memory_budget", lambda self: None)
+    assert made().memory_budget.value == 0
+    assert made().memory.reason.startswith("about 4.6 GB: ")
