@@ -26,7 +26,7 @@ def test_hugging_face_page_is_up_to_date():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_flags_named_in_the_guide_exist(page):
     known = {*recipe_fields(), *ALIASES, *NOT_NEEDED, *REFUSED, "config", "help", "version"}
-    known |= {"text", "text2", "file", "output", "json", "machine"}  # of `pippin predict` and `pippin doctor`
+    known |= {"text", "text2", "file", "output", "int8", "json", "machine"}  # of `pippin predict` and `pippin doctor`
     named = set(re.findall(r"--([a-z][a-z0-9_]+)", page.read_text()))
     assert named - known - {"editable", "processes", "model", "seeds"} == set()
 
