@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from pippin.ahead import one_ahead
+from pippin.data.ahead import one_ahead
 from pippin.data.batches import spread_lengths
 from pippin.data.chunks import in_chunks
 from pippin.data.dataset import Examples
@@ -17,10 +17,10 @@ from pippin.data.encoding import Encoded, encode
 from pippin.data.labels import Labels
 from pippin.data.tables import characters
 from pippin.errors import PippinError
-from pippin.int8 import to_int8
 from pippin.machine.backends import get_backend
 from pippin.machine.probe import probe
 from pippin.models.attention import work_of
+from pippin.models.int8 import to_int8
 from pippin.models.loading import load_config, load_model, load_tokenizer, longest_input, require_trained
 from pippin.plan.device import choose_device
 from pippin.plan.layout import choose_last_layer, choose_layout

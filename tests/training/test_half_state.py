@@ -35,7 +35,7 @@ def losses(optimiser: torch.optim.Optimizer, weight, inputs, wanted, steps: int)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        found.append(float(loss))
+        found.append(float(loss.detach()))
     return found
 
 

@@ -91,7 +91,7 @@ def _load(request: Request) -> Predictor:
     from pippin.machine.backends import prepare_environment
 
     prepare_environment()
-    from pippin.int8 import INEXACT
+    from pippin.models.int8 import INEXACT
     from pippin.predictor import Predictor, is_hub_name, is_in_hub_cache
 
     if is_hub_name(request.run) and not is_in_hub_cache(request.run):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-#: Sixteen bits decide for an element: four of them come from one draw.
+#: Sixteen bits decide for an element.
 _LEVELS = 1 << 16
 
 
@@ -31,6 +31,13 @@ def quicken_dropout(model: torch.nn.Module) -> None:
                 setattr(parent, name, QuickDropout(child.p).train(child.training))
 
 
+def sixteen_random_bits(shape: torch.Size) -> torch.Tensor:
+    """A number from -32768 to 32767 for each element, on the CPU: four of them come from one draw."""
+    count = shape.numel()
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    return draws.view(torch.int16)[:count].view(shape)
+
+
 class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, chance: float) -> torch.Tensor:
@@ -38,9 +45,7 @@ class _Drop(torch.autograd.Function):
         if dropped == _LEVELS:
             ctx.save_for_backward(torch.zeros_like(tensor))
             return torch.zeros_like(tensor)
-        count = tensor.numel()
-        draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        bits = draws.view(torch.int16)[:count].view(tensor.shape)
+        bits = sixteen_random_bits(tensor.shape)
         kept = torch.empty_like(tensor, memory_format=torch.contiguous_format)
         torch.ge(bits, dropped - _LEVELS // 2, out=kept)
         kept.mul_(_LEVELS / (_LEVELS - dropped))

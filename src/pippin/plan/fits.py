@@ -44,7 +44,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Job:
+class MemoryJob:
     """What is known of a job before its memory is looked at."""
 
     recipe: Recipe
@@ -85,10 +85,10 @@ def choose_budget(recipe: Recipe, device: str) -> Choice[int]:
     budget = get_backend(device).memory_budget()
     if budget is None:
         return Choice(0, "this device does not tell")
-    return Choice(budget, "what is free, less a share for other programs" if device == "cpu" else "what is free")
+    return Choice(budget, "what is free for it")
 
 
-def choose_fit(job: Job, asked: Choice[int], step: Choice[str], budget: int) -> Fit:
+def choose_fit(job: MemoryJob, asked: Choice[int], step: Choice[str], budget: int) -> Fit:
     """The cheapest measures with which the job fits; where none does, those that take the least."""
     size = size_of(job.config, job.outputs)
     backend = get_backend(job.device)
@@ -99,7 +99,7 @@ def choose_fit(job: Job, asked: Choice[int], step: Choice[str], budget: int) -> 
         enough,
         captured=step.value == CAPTURED,
         recomputes=job.recipe.gradient_checkpointing,
-        copies_state=job.device == "cpu",  # elsewhere the copy lies in other memory
+        copies_state=backend.saves_from_own_memory,
     )
     if size is None or job.lengths is None:
         return _fit(job, asked, step, first, first, _UNKNOWN, 0)
@@ -113,7 +113,7 @@ def choose_fit(job: Job, asked: Choice[int], step: Choice[str], budget: int) -> 
     return _fit(job, asked, step, first, measures, _memory(need, budget), found[0][1].total)
 
 
-def _cheapest_first(job: Job, first: _Measures) -> Iterator[_Measures]:
+def _cheapest_first(job: MemoryJob, first: _Measures) -> Iterator[_Measures]:
     """All that can be done, in the order of what it costs in time."""
     whole = first.rows
     smaller = sorted({-(-whole // parts) for parts in range(2, whole + 1)}, reverse=True)
@@ -135,11 +135,11 @@ def _cheapest_first(job: Job, first: _Measures) -> Iterator[_Measures]:
         yield replace(at_once, recomputes=True)
 
 
-def _can_recompute(job: Job) -> bool:
+def _can_recompute(job: MemoryJob) -> bool:
     return not (job.recipe.gradient_checkpointing_kwargs or {}).get("use_reentrant")
 
 
-def _heaviest(job: Job) -> list[np.ndarray]:
+def _heaviest(job: MemoryJob) -> list[np.ndarray]:
     """The batches with the most tokens."""
     assert job.lengths is not None
     order = training_order(job.lengths, job.batch, job.batching, job.recipe.order_seed, epoch=0)
@@ -148,7 +148,7 @@ def _heaviest(job: Job) -> list[np.ndarray]:
     return [order[place] for place in np.argsort(tokens)[-_HEAVIEST:]]
 
 
-def _needed(job: Job, size: ModelSize, measures: _Measures, batches: list[np.ndarray]) -> Estimate:
+def _needed(job: MemoryJob, size: ModelSize, measures: _Measures, batches: list[np.ndarray]) -> Estimate:
     """The memory of the heaviest step."""
     assert job.lengths is not None
     found = []
@@ -160,7 +160,7 @@ def _needed(job: Job, size: ModelSize, measures: _Measures, batches: list[np.nda
     return max(found, key=lambda each: each.total)
 
 
-def _step(job: Job, size: ModelSize, measures: _Measures, widths: np.ndarray, parts: int) -> StepSize:
+def _step(job: MemoryJob, size: ModelSize, measures: _Measures, widths: np.ndarray, parts: int) -> StepSize:
     backend = get_backend(job.device)
     if job.layout != PACKED:
         widths = np.full(len(widths), widths.max())
@@ -204,7 +204,7 @@ def _memory(need: Estimate, budget: int) -> Choice[int]:
 
 
 def _fit(
-    job: Job,
+    job: MemoryJob,
     asked: Choice[int],
     step: Choice[str],
     first: _Measures,

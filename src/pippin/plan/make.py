@@ -13,8 +13,7 @@ from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.machine import Machine
 from pippin.plan.device import choose_device, choose_precision
-from pippin.plan.fits import RECOMPUTED, choose_budget, choose_fit
-from pippin.plan.fits import Job as MemoryJob
+from pippin.plan.fits import RECOMPUTED, MemoryJob, choose_budget, choose_fit
 from pippin.plan.frozen import CORE, NOTHING, choose_frozen, choose_states, frozen_layers
 from pippin.plan.guards import asked_rows, choose_guards, choose_micro_batch, describe_work
 from pippin.plan.hyperparameters import (

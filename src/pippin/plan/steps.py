@@ -41,14 +41,14 @@ def choose_step(
 
 
 def choose_compiling(recipe: Recipe, precision: str, step: str) -> Choice[str]:
-    """Compiling takes about half a minute and saves about a fifth of a captured step."""
+    """Allowed where it can pay; the run decides when it has seen its steps."""
     if recipe.torch_compile is False:
         return Choice(NEVER, "asked for by --torch_compile false")
     if step != CAPTURED:
         return Choice(NEVER, "it pays only for steps that are recorded on a GPU")
     if precision != "bf16":
         return Choice(NEVER, f"torch's compiler does not know the attention of {precision}")
-    return Choice(WHEN_IT_PAYS, "decided by the time of the first steps: it costs half a minute and saves a fifth")
+    return Choice(WHEN_IT_PAYS, "decided by the time of the first steps")
 
 
 def choose_capacities(

@@ -17,7 +17,8 @@ from pippin.models.first_token import layers_of
 if TYPE_CHECKING:
     from pippin.training.captured import CapturedStep
 
-#: Share of a captured step's time that compiling saves, and the seconds it takes; both measured (benchmarks/speed).
+#: Share of a captured step's time that compiling should save, and the seconds it should take. Cautious: whether it did
+#: save any is looked at afterwards.
 _SAVES, _COSTS = 0.2, 25.0
 #: Steps before time is taken, and steps over which it is.
 _SETTLING, _TIMED = 20, 20

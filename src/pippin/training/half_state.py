@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from pippin.models.dropout import sixteen_random_bits
+
 #: Bits of a float32 that a bfloat16 does not have.
 _CUT_OFF = 16
 
@@ -69,7 +71,4 @@ def _draws(like: torch.Tensor) -> torch.Tensor:
     """A number of sixteen random bits for each element."""
     if like.device.type != "cpu":
         return torch.randint_like(like, 1 << _CUT_OFF)
-    # The CPU draws one after the other: four come from one draw.
-    count = like.numel()
-    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    return draws.view(torch.int16)[:count].to(torch.int32).bitwise_and_((1 << _CUT_OFF) - 1).view(like.shape)
+    return sixteen_random_bits(like.shape).to(torch.int32).bitwise_and_((1 << _CUT_OFF) - 1)

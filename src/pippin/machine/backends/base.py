@@ -41,6 +41,8 @@ class Backend:
     #: How rows attend that lie end to end: by a `kernel` of the device, or in `groups` of like lengths, each padded
     #: for attention alone; None where neither pays.
     packed_attention: str | None = None
+    #: Whether the copy that a checkpoint is written from lies in the same memory as the model.
+    saves_from_own_memory = False
     #: Whether whole steps can be recorded and replayed.
     captures_steps = False
     #: Whether bfloat16 is what the device is fast in, where it has it.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pippin.ahead import one_ahead
+from pippin.data.ahead import one_ahead
 
 
 def test_items_keep_their_order():

@@ -13,7 +13,7 @@ import torch
 import pippin
 from conftest import make_rows
 from pippin.errors import PippinError
-from pippin.int8 import Int8Linear, to_int8
+from pippin.models.int8 import Int8Linear, to_int8
 
 ENGINES = [name for name in torch.backends.quantized.supported_engines if name != "none"]
 
