@@ -76,6 +76,19 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("PIPPIN_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
+@pytest.fixture
+def compared_first() -> None:
+    """For tests of the comparison that training on the Apple GPU begins with; all others save the time."""
+
+
+@pytest.fixture(autouse=True)
+def _not_compared_first(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pippin.machine.backends.mps import MpsBackend
+
+    if "compared_first" not in request.fixturenames:
+        monkeypatch.setattr(MpsBackend, "verifies_first", False)
+
+
 @pytest.fixture(autouse=True)
 def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

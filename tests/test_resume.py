@@ -69,7 +69,7 @@ SETTINGS = {
     "early stopping": ["--early_stopping_patience", 6, "--eval_strategy", "steps", "--eval_steps", 4],
     "checkpointing": ["--gradient_checkpointing"],
     "moments in bfloat16": ["--optim_state", "bf16"],
-    "saved between steps": ["--memory_limit", 0.001],
+    "saved between steps": ["--memory_limit", 0.001, "--force"],
     "noise": ["--neftune_noise_alpha", "5"],
     "sgd": ["--optim", "sgd"],
     "adafactor": ["--optim", "adafactor"],

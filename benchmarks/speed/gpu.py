@@ -7,7 +7,7 @@ under five minutes for a round, and writes its own JSON into the folder:
 
     batch32    samples per second at batch 32 over the second half of 300 steps, time to set up, peak memory
     batch256   the same at batch 256 over 100 steps
-    batch1024  Pippin compiled at batch 1024, beside the rate of the card's 8192³ bf16 product
+    batch1024  Pippin at batch 1024, compiled and not, beside the rate of the card's 8192³ bf16 product
     job        3668 rows, 3 epochs, from the start of the process to the saved model
     predict    an evaluation of 16384 rows, padded and eager beside Pippin, same batch and dtype
 
@@ -44,10 +44,10 @@ TRAINER: dict[str, dict[str, Any]] = {
 }
 PIPPIN: dict[str, dict[str, Any]] = {
     "pippin": {},
-    "pippin bf16": {"bf16": True},
     "pippin fp32": {"bf16": False, "tf32": False},
-    "pippin bf16 compiled": {"bf16": True, "torch_compile": True},
 }
+#: As in a job of thousands of steps; a short one is not compiled, since it would take longer.
+COMPILED = "pippin compiled"
 EVALUATED_ROWS = 16384
 Piece = Callable[[Job, argparse.Namespace], Figures]
 
@@ -55,11 +55,12 @@ Piece = Callable[[Job, argparse.Namespace], Figures]
 def training_ways(job: Job, *names: str) -> dict[str, Way]:
     ways: dict[str, Way] = {name: partial(fresh, with_trainer.train, job, **flags) for name, flags in TRAINER.items()}
     ways |= {name: partial(fresh, with_pippin.train, job, **flags) for name, flags in PIPPIN.items()}
+    ways[COMPILED] = partial(fresh, with_pippin.train_compiled, job)
     return {name: ways[name] for name in names}
 
 
 def batch32(job: Job, arguments: argparse.Namespace) -> Figures:
-    names = [*TRAINER, "pippin", "pippin bf16", "pippin fp32"]
+    names = [*TRAINER, *PIPPIN, COMPILED]
     return _speed(replace(job, steps=arguments.steps or 300), names, arguments)
 
 
@@ -69,8 +70,9 @@ def batch256(job: Job, arguments: argparse.Namespace) -> Figures:
 
 
 def batch1024(job: Job, arguments: argparse.Namespace) -> Figures:
-    job = replace(job, batch=1024, steps=arguments.steps or 100)
-    figures = _speed(job, ["pippin bf16 compiled"], arguments)
+    many = rows.read(job.train).repeated(20 * 1024).write(job.train.with_name("batches.jsonl"))
+    job = replace(job, train=many, batch=1024, steps=arguments.steps or 160)
+    figures = _speed(job, ["pippin", COMPILED], arguments)
     rate = fresh(product_rate)["flops_per_second"]
     a_row = flops_of_a_row(job)
     for one in figures.values():
@@ -88,7 +90,7 @@ def whole_job(job: Job, arguments: argparse.Namespace) -> Figures:
             name: partial(fresh, with_trainer.train, job, **saved, **TRAINER[name])
             for name in ("trainer", "trainer bf16 dynamic")
         }
-        ways |= {name: partial(fresh, with_pippin.train, job, **PIPPIN[name]) for name in ("pippin", "pippin bf16")}
+        ways["pippin"] = partial(fresh, with_pippin.train, job)
         found = interleaved(chosen(ways, arguments.ways), arguments.rounds, "process_seconds")
     figures = compared(found, ("trainer", "trainer bf16 dynamic"), "process_seconds", more_is_better=False)
     show("whole job", figures, "process_seconds", beside=("train_seconds", "loss"))
@@ -163,7 +165,7 @@ def main() -> None:
     parser.add_argument("mrpc", type=Path)
     parser.add_argument("--out", type=Path, default=recording.RESULTS)
     parser.add_argument("--only", default=",".join(PIECES), help=f"of {', '.join(PIECES)}")
-    parser.add_argument("--ways", default=None, help=f"of {', '.join([*TRAINER, *PIPPIN])}")
+    parser.add_argument("--ways", default=None, help=f"of {', '.join([*TRAINER, *PIPPIN, COMPILED])}")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=None, help="instead of each piece's own number")
     parser.add_argument("--evaluated_rows", type=int, default=EVALUATED_ROWS)

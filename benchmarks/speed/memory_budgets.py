@@ -67,6 +67,11 @@ def ways_of(job: Job, budgets: list[float], flags: dict[str, Any]) -> dict[str, 
     return ways | {f"{budget:g} GB": partial(fresh, train_within, job, budget, flags) for budget in budgets}
 
 
+def device_of(found: dict[str, list[dict[str, Any]]]) -> str:
+    """The kind of device that the plans chose."""
+    return str(found["roomy"][0]["plan"]["device"]["value"]).partition(":")[0]
+
+
 def set_dropout(model: str, chance: float) -> None:
     file = Path(model, "config.json")
     config = json.loads(file.read_text(encoding="utf-8"))
@@ -83,11 +88,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--size", default="bert-base", choices=SIZES)
+    parser.add_argument("--tokenizer", default=None, help="folder; default: the built-in model's")
     parser.add_argument("--flags", type=json.loads, default={}, help="more settings of Pippin, as JSON")
     parser.add_argument("--results", type=Path, default=recording.RESULTS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        model = fresh(make_bert, Path(scratch, "model"), arguments.size)["model"]
+        model = fresh(make_bert, Path(scratch, "model"), arguments.size, arguments.tokenizer)["model"]
         set_dropout(model, arguments.dropout)
         file = rows.made_up(arguments.steps * arguments.batch, arguments.tokens).write(Path(scratch, "rows.jsonl"))
         job = Job(model, file, steps=arguments.steps, batch=arguments.batch, max_length=arguments.tokens)
@@ -99,7 +105,7 @@ def main() -> None:
         for choice, made in rounds[0].get("plan", {}).items():
             print(f"{name:8} {choice:12} {made['value']}: {made['reason']}")
     asked = {name: getattr(arguments, name) for name in ("size", "batch", "tokens", "steps", "dropout", "flags")}
-    print(recording.record("memory_budgets", {**asked, "speed": speed}, arguments.results))
+    print(recording.record(f"memory_budgets_{device_of(found)}", {**asked, "speed": speed}, arguments.results))
 
 
 if __name__ == "__main__":

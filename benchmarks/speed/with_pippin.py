@@ -55,6 +55,14 @@ def train(job: Job, folder: Path | None = None, **flags: Any) -> dict[str, Any]:
     }
 
 
+def train_compiled(job: Job, **flags: Any) -> dict[str, Any]:
+    """Train as a job does that is long enough to be compiled: after the first steps, whatever that costs."""
+    from pippin.training import compiling
+
+    compiling._COSTS = 0.0
+    return train(job, torch_compile=True, **flags)
+
+
 def train_after_a_first(first: Job, job: Job, **flags: Any) -> dict[str, Any]:
     """Train a second job in one process, so that imports and first calls are not in its time."""
     train(first, **flags)

@@ -52,6 +52,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
         backend.quick_arithmetic(),
     ):
         with explained(backend, lambda: job.machine, write_here, debug=recipe.log_level == "debug"):
+            verification = _verify_first(job, backend, terminal)
             session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer)
         session.check_room(folder)
         resume = _find_resume(job, session, folder, terminal)
@@ -62,7 +63,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
             explained(backend, lambda: job.machine, folder.write, debug=recipe.log_level == "debug"),
             _fallbacks(recipe, backend, events) as lacking,
         ):
-            report = _carry_out(session, folder, events, resume, terminal, lacking)
+            report = _carry_out(session, folder, events, resume, terminal, lacking, verification)
     terminal.show_report(report)
     return report
 
@@ -106,6 +107,7 @@ def _carry_out(
     resume: Resume | None,
     terminal: Terminal,
     lacking: Fallbacks,
+    verification: str,
 ) -> Report:
     """Train, evaluate, predict; each result is written as soon as it is there."""
     recipe, rows = session.recipe, session.rows
@@ -129,9 +131,19 @@ def _carry_out(
         results |= evaluation_results(tests, "test")
         folder.write_json("predict_results.json", evaluation_results(tests, "test"))
     report = make_report(str(folder.path), results, session.data, outcome, evaluations, tests, lacking.by_cost())
+    report = replace(report, verification=verification)
     _publish(folder, report, events)
     session.finish(folder)
     return report
+
+
+def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
+    """What a GPU's comparison with the CPU found, before it trains."""
+    if job.rows.train is None or backend.kind == "cpu":
+        return ""
+    from pippin.verify.first import verify_first  # of no use on the CPU, and it takes a moment
+
+    return verify_first(job, backend, terminal.say)
 
 
 def _fallbacks(recipe: Recipe, backend: Backend, events: Events) -> AbstractContextManager[Fallbacks]:

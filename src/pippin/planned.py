@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.report.terminal import Terminal
 
+#: Up to this share of the memory that there is, the plan's quick estimate is trusted; a step on paper takes a second.
+_TRUSTED = 0.6
 #: Share of unknown tokens from which something is likely wrong.
 _MANY_UNKNOWN = 0.2
 
@@ -60,45 +62,73 @@ class PlannedJob:
         return display_name(resolve_model(self.recipe.model_name_or_path))
 
 
-def plan_job(recipe: Recipe, terminal: Terminal) -> PlannedJob:
-    """Read the data, look at the computer and decide what is open; what was found and decided is said."""
+def plan_job(
+    recipe: Recipe, terminal: Terminal, machine: Machine | None = None, needs_weights: bool = True
+) -> PlannedJob:
+    """Read the data, look at the computer and decide what is open; what was found and decided is said.
+
+    ``machine`` is another computer to plan for. Without ``needs_weights`` a model's configuration is enough.
+    """
     known = None if recipe.wants_training else require_trained(recipe)
     data = prepare(find_source(recipe), recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
-    machine = probe()
+    machine = machine or probe()
     if release(machine.torch) < OLDEST_TORCH:
         raise PippinError(
             f"Pippin needs torch {dotted(OLDEST_TORCH)}, and this is {machine.torch}. See `pippin doctor`."
         )
     # What the device refuses is said before the rows are encoded.
     warnings = [get_backend(choose_device(recipe, machine).value).check_environment()]
-    labels, warning = match_classes(data.labels, recipe)
+    labels, warning = match_classes(data.labels, recipe, needs_weights)
     data = data.with_classes(labels)
-    config, tokenizer = load_config(recipe, labels), load_tokenizer(recipe)
-    rows, plan = _encode_and_plan(recipe, machine, data, config, tokenizer)
+    config, tokenizer = load_config(recipe, labels, needs_weights), load_tokenizer(recipe)
+    limit = longest_input(tokenizer, config)
+    rows = _encode(recipe, data, tokenizer, limit)
     _check_vocabulary(rows, config)
-    job = PlannedJob(recipe, machine, data, rows, config, tokenizer, plan)
+    job = PlannedJob(recipe, machine, data, rows, config, tokenizer, _plan(recipe, machine, data, config, limit, rows))
+    if needs_weights:  # else it is the forecast that asks
+        job = _settled(job)
+        if job.plan.memory.value > job.plan.memory_budget.value > 0:
+            warnings.append(f"the memory {job.plan.memory.reason}. It is tried all the same")
     for text in filter(None, [*warnings, warning]):
         terminal.warn(text)
     _show(job, terminal)
     return job
 
 
-def _encode_and_plan(
-    recipe: Recipe, machine: Machine, data: Dataset, config: Any, tokenizer: Any
-) -> tuple[EncodedSplits, Plan]:
-    limit = longest_input(tokenizer, config)
+def _settled(job: PlannedJob) -> PlannedJob:
+    """With a plan that fits into memory; what cannot is refused, unless it is to be tried all the same."""
+    needed, budget = job.plan.memory.value, job.plan.memory_budget.value
+    if job.recipe.force or job.rows.train is None or not budget or 0 < needed <= _TRUSTED * budget:
+        return job
+    from pippin.preflight.settle import settled
+
+    return settled(job)
+
+
+def replanned(job: PlannedJob, machine: Machine | None = None, **changes: Any) -> PlannedJob:
+    """The same job with other settings, or for another computer; the rows are not read again."""
+    recipe, machine = replace(job.recipe, **changes), machine or job.machine
+    limit = longest_input(job.tokenizer, job.config)
+    plan = _plan(recipe, machine, job.data, job.config, limit, job.rows)
+    return replace(job, recipe=recipe, machine=machine, plan=plan)
+
+
+def _encode(recipe: Recipe, data: Dataset, tokenizer: Any, limit: int | None) -> EncodedSplits:
     length = min(recipe.max_seq_length, limit or recipe.max_seq_length)
     test = data.test if recipe.wants_prediction else {}
 
     def encoded(split: Examples) -> Encoded:
         return encode(split, tokenizer, length, fresh=recipe.overwrite_cache)
 
-    rows = EncodedSplits(
+    return EncodedSplits(
         encoded(data.train) if data.train and recipe.wants_training else None,
         {name: encoded(split) for name, split in data.validation.items()},
         {name: encoded(split) for name, split in test.items()},
     )
+
+
+def _plan(recipe: Recipe, machine: Machine, data: Dataset, config: Any, limit: int | None, rows: EncodedSplits) -> Plan:
     facts = Rows(
         lengths=rows.train.lengths if rows.train else None,
         evaluated=tuple(split.lengths for split in (*rows.validation.values(), *rows.test.values())),
@@ -107,7 +137,7 @@ def _encode_and_plan(
         pads_left=any(split.pad_left for split in rows.all()),
         words=len(np.unique(rows.train.tokens)) if rows.train else 0,
     )
-    return rows, make_plan(recipe, machine, data.task, config, limit, facts)
+    return make_plan(recipe, machine, data.task, config, limit, facts)
 
 
 def _check_vocabulary(rows: EncodedSplits, config: Any) -> None:
@@ -129,11 +159,6 @@ def _show(job: PlannedJob, terminal: Terminal) -> None:
     cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
     if cut:
         terminal.note(f"{cut} of {total} texts are longer than {job.plan.max_length.value} tokens and were cut.")
-    needed, budget = job.plan.memory, job.plan.memory_budget
-    if needed.value > budget.value > 0:
-        terminal.warn(
-            f"the memory {needed.reason}. If it runs out, lower --max_seq_length, take a smaller model, or --optim sgd."
-        )
     sizes = [f"{len(data.train)} training"] if data.train is not None else []
     sizes += [
         f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]

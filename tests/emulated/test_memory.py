@@ -52,7 +52,7 @@ def _model(folder: str) -> torch.nn.Module:
 def test_out_of_memory_is_one_plain_message(run_cli, uneven_file, tiny_model, mps):
     with mps.memory_limit(700 * 2**10):
         code, out, error = run_cli(
-            "train", uneven_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--max_steps", 3
+            "train", uneven_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--max_steps", 3, "--force"
         )
     assert code == 2
     assert "the device mps ran out of memory" in error
@@ -66,7 +66,7 @@ def test_cache_is_emptied_before_the_mac_swaps(train, uneven_file, mps, monkeypa
     mps.forget_graphs()
     # A Mac whose GPU is recommended a little less than that.
     with mps.pretend(memory=needed * 0.7 / 2**30 * 3 / 2):
-        out, _ = train(uneven_file, "--per_device_train_batch_size", 4, "--do_train", steps=30)
+        out, _ = train(uneven_file, "--per_device_train_batch_size", 4, "--do_train", "--force", steps=30)
     relieved = events("run", "relieved")
     assert relieved
     assert all(event["after"] < event["before"] for event in relieved)

@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from pippin.machine.backends.mps import MpsBackend
-
 pytestmark = pytest.mark.emulated_mps
 
 
@@ -27,21 +25,34 @@ def test_the_device_agrees(verify, flags):
     assert code == 0, verdict
     assert verdict["agrees"]
     assert verdict["device"] == "mps"
-    assert len(verdict["findings"]) == 7
+    assert [finding["name"] for finding in verdict["findings"]] == [
+        "logits in evaluation",
+        "logits in training",
+        "evaluation against training",
+        "loss",
+        "gradients",
+        "weights after a step",
+        "a row beside a longer one",
+        "a second time",
+    ]
 
 
-def test_a_wrong_kernel_is_found(verify, monkeypatch):
-    """In place of a fault in Metal: the weights are laid out wrong on the way to the device."""
-    place = MpsBackend.place
-
-    def placed(self, model):
-        model.bert.encoder.layer[0].output.dense.weight.data[0] += 0.1
-        return place(self, model)
-
-    monkeypatch.setattr(MpsBackend, "place", placed)
-    code, verdict = verify()
+def test_a_wrong_kernel_is_found_and_located(verify, mps):
+    with mps.wrong("aten::linear", lambda result: result * 1.01):
+        code, verdict = verify()
     assert code == 1
     assert not verdict["agrees"]
+    assert {finding["module"] for finding in verdict["findings"] if finding["name"].startswith("logits")} == {
+        "bert.encoder.layer.0.attention.self.query"
+    }
+
+
+def test_the_table_names_the_module(run_cli, word_file, tiny_model, mps):
+    with mps.wrong("aten::native_layer_norm_backward", lambda found: (found[0], found[1] * 2, found[2])):
+        code, out, _ = run_cli("verify", word_file, "--model_name_or_path", tiny_model)
+    assert code == 1
+    assert "begins in bert.encoder.layer.1.output.LayerNorm" in out
+    assert "do not train on it" in out
 
 
 def test_the_table_says_it(run_cli, word_file, tiny_model):

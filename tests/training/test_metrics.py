@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pippin.data.labels import Labels
-from pippin.data.tasks import OWN_CLASSES, TASKS
+from pippin.data.tasks import OWN_CLASSES, TASKS, Task
 from pippin.training.metrics import confusion, decide, per_class, score
 
 TRUTH = np.array([1, 1, 1, 0, 0, 1])
@@ -49,6 +49,34 @@ def test_by_class_and_confusion():
         {"precision": 0.75, "recall": 0.75, "f1": 0.75, "rows": 4}
     )
     assert per_class(labels, GUESS, TRUTH)["never seen"]["rows"] == 0
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+@pytest.mark.parametrize("seed", range(5))
+def test_as_scikit_learn_has_them(classes, seed):
+    known = pytest.importorskip("sklearn.metrics")
+    draw = np.random.default_rng(seed)
+    truth, guess = draw.integers(0, classes, 20), draw.integers(0, max(2, classes - seed), 20)
+    figures = {name: score(Task(metrics=(name,)), guess, truth)[name] for name in ("f1_macro", "matthews_correlation")}
+    assert figures == pytest.approx(
+        {
+            "f1_macro": known.f1_score(truth, guess, average="macro", zero_division=0),
+            "matthews_correlation": known.matthews_corrcoef(truth, guess),
+        }
+    )
+    labels = Labels(tuple("abcdefg"[:classes]))
+    expected = known.precision_recall_fscore_support(truth, guess, labels=range(classes), zero_division=0)
+    found = [list(one.values()) for one in per_class(labels, guess, truth).values()]
+    np.testing.assert_allclose(found, np.transpose(expected))
+    assert confusion(labels, guess, truth) == known.confusion_matrix(truth, guess, labels=range(classes)).tolist()
+    if classes == 2:
+        assert score(TASKS["mrpc"], guess, truth)["f1"] == pytest.approx(known.f1_score(truth, guess, zero_division=0))
+
+
+def test_predictions_of_one_class():
+    nothing = np.zeros(4, int)
+    assert score(TASKS["cola"], nothing, np.array([0, 1, 0, 1])) == {"matthews_correlation": 0.0}
+    assert score(TASKS["mrpc"], nothing, nothing)["f1"] == 0.0
 
 
 def test_decide():

@@ -9,30 +9,17 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from verify_helpers import another, bert, by_name, wrong_ones
 
-from pippin.data.encoding import Encoded
 from pippin.machine.backends.cpu import CpuBackend
-from pippin.training.losses import Loss
-from pippin.verify.compare import Experiment, compare
-from pippin.verify.tolerance import allowed_error
+from pippin.verify.compare import compare
+from pippin.verify.trace import Experiment
+from pippin.verify.verdict import MODES, PADDED
 
 
 @pytest.fixture
 def experiment(tiny_model) -> Experiment:
-    from transformers import BertConfig, BertForSequenceClassification
-
-    torch.manual_seed(0)
-    config = BertConfig.from_pretrained(tiny_model, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    lengths = np.repeat([9, 14], 4)
-    tokens = torch.randint(5, 60, (int(lengths.sum()),)).numpy()
-    rows = Encoded(tokens, None, np.concatenate([[0], np.cumsum(lengths)]), np.array([0, 1, 0, 1] * 2))
-    return Experiment(
-        BertForSequenceClassification(config),
-        rows,
-        [np.arange(4), np.arange(4, 8)],
-        Loss(regression=False),
-        lambda model: torch.optim.AdamW(model.parameters(), lr=1e-3),
-    )
+    return bert(tiny_model)
 
 
 class Faulty(TorchDispatchMode):
@@ -60,7 +47,7 @@ def faults(experiment: Experiment, operator: str, change) -> dict[str, str]:
 
 def test_the_same_device_agrees_with_itself(experiment):
     findings = compare(experiment, CpuBackend(), CpuBackend(), "fp32")
-    assert all(finding.error == 0 for finding in findings if finding.name != "evaluation against training")
+    assert all(finding.error == 0 for finding in findings if finding.name not in (MODES, PADDED))
     assert all(finding.agrees for finding in findings)
 
 
@@ -79,10 +66,44 @@ def test_rounding_is_allowed(experiment):
     assert all(finding.error > 0 for finding in findings if finding.name in ("logits in training", "gradients"))
 
 
-def test_half_precision_may_differ_more(experiment):
-    exact, half = (allowed_error(experiment.model, precision) for precision in ("fp32", "bf16"))
-    assert 1e-6 < exact < 1e-3
-    assert half > 100 * exact
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_honest_half_precision_agrees(experiment, precision):
+    """The CPU's own mixed precision, which rounds in other places than the yardstick does."""
+    findings = compare(experiment, CpuBackend(), CpuBackend(), precision)
+    assert wrong_ones(findings) == []
+    assert by_name(findings)["gradients"].error > 1e-4
+    assert by_name(findings)["gradients"].allowed < 0.1
+
+
+@pytest.mark.parametrize("kind", ["electra", "albert", "deberta-v2"])
+def test_gradients_that_nearly_cancel_agree_in_half_precision(kind):
+    """In a new model with as many rows of each class, little is left of some gradients, such as the last bias's."""
+    assert wrong_ones(compare(another(kind), CpuBackend(), CpuBackend(), "bf16")) == []
+
+
+def test_a_kernel_that_is_a_tenth_off_in_half_precision_is_found(experiment):
+    class Device(CpuBackend):
+        @contextmanager
+        def autocast(self, precision):
+            with super().autocast(precision), Faulty("aten::gelu", lambda result: result * 1.1):
+                yield
+
+    assert {"logits in evaluation", "gradients"} <= set(wrong_ones(compare(experiment, CpuBackend(), Device(), "bf16")))
+
+
+def test_gradients_that_are_nothing_but_rounding_are_not_compared(experiment):
+    """Attention to a single token has no gradient for its queries and keys: what is computed is rounding alone."""
+
+    class Exact(CpuBackend):
+        def place(self, model):
+            return super().place(model).double()
+
+        def to_device(self, tensor):
+            return tensor.double() if tensor.is_floating_point() else tensor
+
+    single = replace(experiment, encoded=replace(experiment.encoded, offsets=np.arange(9)))
+    findings = compare(single, CpuBackend(), Exact(), "fp32")
+    assert wrong_ones(findings) == []
 
 
 def test_wrong_activations_are_found(experiment):
@@ -134,20 +155,22 @@ def test_the_model_itself_is_left_alone(experiment):
 
 def test_small_gradients_in_float16_are_not_lost(experiment):
     """Training scales its loss in fp16; without that, these gradients would be below the smallest number."""
-    findings = compare(experiment, CpuBackend(), CpuBackend(), "fp16")
-    assert [finding.name for finding in findings if not finding.agrees] == []
+    small = replace(experiment, loss=lambda logits, labels: 1e-4 * experiment.loss(logits, labels))
+    assert wrong_ones(compare(small, CpuBackend(), CpuBackend(), "fp16")) == []
 
 
 def test_gradients_that_change_from_run_to_run_are_found(experiment):
     class Restless(CpuBackend):
-        """Every training pass drops the gradients of another run's size onto one weight."""
+        """Every backward pass gives one weight a larger gradient."""
 
         runs = 0
 
         def guard(self, model):
-            Restless.runs += 1
-            factor = 1.0 + 0.1 * Restless.runs
-            model.classifier.weight.register_hook(lambda gradient: gradient * factor)
+            def enlarged(gradient):
+                self.runs += 1
+                return gradient * (1.0 + 0.1 * self.runs)
+
+            model.classifier.weight.register_hook(enlarged)
 
     findings = {each.name: each for each in compare(experiment, CpuBackend(), Restless(), "fp32")}
     assert findings["a second time"].worst == "classifier.weight"
@@ -158,4 +181,4 @@ def test_a_cpu_that_computes_no_number_agrees_with_nothing(experiment):
     with torch.no_grad():
         experiment.model.classifier.bias.fill_(float("nan"))
     findings = compare(experiment, CpuBackend(), CpuBackend(), "fp32")
-    assert not any(each.agrees for each in findings if each.name != "a second time")
+    assert not any(each.agrees for each in findings)

@@ -23,6 +23,7 @@ from emulated_mps.device import (
     reset_peak,
     settings,
 )
+from emulated_mps.faults import lost_write, wrong
 from emulated_mps.settings import Settings
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "forget_graphs",
     "install",
     "is_installed",
+    "lost_write",
     "memory",
     "memory_limit",
     "missing",
@@ -42,4 +44,5 @@ __all__ = [
     "pretend",
     "reset_peak",
     "settings",
+    "wrong",
 ]

@@ -17,6 +17,7 @@ COMMANDS = {
         "pippin.cli.train",
         "Fine-tune a model on a file, a folder, a known task, or the built-in questions.",
     ),
+    "preflight": ("pippin.cli.preflight", "Will this job run, fit and finish in time, here or on another Mac?"),
     "doctor": ("pippin.cli.doctor", "Is this computer ready? What was found, and what to type where it is not."),
     "resume": ("pippin.cli.resume", "Go on with a run that was interrupted, to the result that it would have had."),
     "verify": ("pippin.cli.verify", "Does the GPU give the CPU's results for this model and these rows?"),

@@ -33,11 +33,11 @@ def run(arguments: list[str]) -> int:
         raise Mistakes(words.mistakes)
     if len(words.positional) != 1:
         raise PippinError("name the folder of one run: pippin resume RUN.")
-    settings = [*_settings_of(words.positional[0]), *words.settings, Given("resume", True, "resume")]
+    settings = [*settings_of_run(words.positional[0]), *words.settings, Given("resume", True, "resume")]
     return carry_out(read_recipe(settings, checks={"device": check_device_name}))
 
 
-def _settings_of(folder: str) -> list[Given]:
+def settings_of_run(folder: str) -> list[Given]:
     """The settings of a run, as they were given to it."""
     from pippin.training.run import read_run
 

@@ -13,7 +13,7 @@ from pippin.machine.machine import MISSING, Device, Machine
 from pippin.machine.surroundings import surroundings
 
 _OLDEST_PYTHON, _OLDEST_TRANSFORMERS = (3, 10), (4, 40)
-_NEEDED = ("transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow", "scikit-learn")
+_NEEDED = ("transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow")
 _REINSTALL_TORCH = "pip install --force-reinstall --no-cache-dir torch"
 #: How a wheel names its system and its processor -> how Python names them.
 _WHEEL_SYSTEMS = {"macosx": "Darwin", "manylinux": "Linux", "linux": "Linux", "win": "Windows"}

@@ -25,7 +25,6 @@ _PACKAGES = (
     "numpy",
     "scipy",
     "pyarrow",
-    "scikit-learn",
     "datasets",
 )
 #: Environment variables that change what a run does.
@@ -109,7 +108,7 @@ def _package_state(name: str) -> str:
     if found == MISSING or name == "datasets":  # optional, and slow to import
         return found
     try:
-        import_module({"scikit-learn": "sklearn"}.get(name, name))
+        import_module(name)
     except Exception as error:  # a damaged install raises of every kind
         return f"broken: {_first_line(error)}"
     return found

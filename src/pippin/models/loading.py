@@ -41,13 +41,15 @@ def display_name(model: str) -> str:
     return f"{BUILTIN_HUB_NAME} (built in)" if BUILTIN_PACKAGE in Path(model).parts else model
 
 
-def load_config(recipe: Recipe, labels: Labels | None = None) -> Any:
-    """The model's configuration, set up for the labels."""
+def load_config(recipe: Recipe, labels: Labels | None = None, needs_weights: bool = True) -> Any:
+    """The model's configuration, set up for the labels; a folder without weights is refused where they are needed."""
     model = resolve_model(recipe.model_name_or_path)
     if Path(model).is_file():  # transformers would read it, pickle or not
         raise PippinError(f"{model} is a file; name the folder of a model.")
     if Path(model).is_dir():
         safety.check_folder(Path(model), own_links=BUILTIN_PACKAGE in Path(model).parts)
+        if needs_weights:
+            safety.require_weights(Path(model))
     _check_settings(model, recipe, safety.CONFIG, safety.ADAPTER)
     if recipe.config_name:
         _check_settings(recipe.config_name, recipe, safety.CONFIG)
@@ -130,9 +132,9 @@ def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> tor
     return model.to(torch.float32)
 
 
-def trained_classes(recipe: Recipe) -> Labels | None:
+def trained_classes(recipe: Recipe, needs_weights: bool = True) -> Labels | None:
     """The classes that a model was trained for; None for a model without a classification head."""
-    config = load_config(recipe)
+    config = load_config(recipe, None, needs_weights)
     if not any(name.endswith("ForSequenceClassification") for name in getattr(config, "architectures", None) or []):
         return None
     if config.num_labels == 1:
@@ -149,12 +151,12 @@ def require_trained(recipe: Recipe) -> Labels:
     return known
 
 
-def match_classes(labels: Labels, recipe: Recipe) -> tuple[Labels, str | None]:
+def match_classes(labels: Labels, recipe: Recipe, needs_weights: bool = True) -> tuple[Labels, str | None]:
     """The classes in the order of a model that was trained on the same ones, and what to warn of.
 
     A model that was trained for another number of classes is refused, unless it may get a new head.
     """
-    known = trained_classes(recipe)
+    known = trained_classes(recipe, needs_weights)
     if known is None or (recipe.ignore_mismatched_sizes and known.outputs != labels.outputs):
         return labels, None
     model = display_name(resolve_model(recipe.model_name_or_path))

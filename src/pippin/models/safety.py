@@ -43,21 +43,29 @@ def check_settings(name: str, file: Path) -> None:
 
 
 def check_folder(folder: Path, own_links: bool = False) -> None:
-    """Refuse a local folder that is no model, holds its weights only as pickle, or leads out of itself.
+    """Refuse a local folder that is no model, or leads out of itself.
 
     ``own_links``: files may be links to anywhere, as a package manager installs them.
     """
     if not (folder / CONFIG).is_file():
         raise PippinError(f"{folder} holds no config.json, so it is not a model's folder.")
-    shards = [WEIGHTS] if (folder / WEIGHTS).is_file() else []
-    if (folder / WEIGHTS_INDEX).is_file():
-        shards += shard_names(str(folder), folder / WEIGHTS_INDEX)
-    if not shards:
-        raise PippinError(_no_weights(folder))
-    for shard in dict.fromkeys(shards):
+    for shard in dict.fromkeys(_shards(folder)):
         if not own_links:
             _refuse_link(folder, shard)
         _refuse_other_kinds(folder / shard)
+
+
+def require_weights(folder: Path) -> None:
+    """Refuse a local folder without weights, or with weights only as pickle."""
+    if not _shards(folder):
+        raise PippinError(_no_weights(folder))
+
+
+def _shards(folder: Path) -> list[str]:
+    shards = [WEIGHTS] if (folder / WEIGHTS).is_file() else []
+    if (folder / WEIGHTS_INDEX).is_file():
+        shards += shard_names(str(folder), folder / WEIGHTS_INDEX)
+    return shards
 
 
 def shard_names(name: str, index: Path) -> list[str]:

@@ -20,17 +20,18 @@ class UsedRows(torch.nn.Embedding):
 
     def keep(self, used: np.ndarray) -> None:
         """Make the used rows the parameter."""
-        whole, self.count = self.weight.detach(), len(used)
-        others = np.setdiff1d(np.arange(self.num_embeddings), used)
-        self.order = torch.from_numpy(np.concatenate([used, others])).to(whole.device)
-        """The used rows, then the others."""
-        self.place = torch.empty_like(self.order)
-        self.place[self.order] = torch.arange(self.num_embeddings, device=whole.device)
-        self.weight = torch.nn.Parameter(whole[self.order[: self.count]])
-        self.others = whole[self.order[self.count :]]
+        # By way of the CPU: on the device the table would be held twice for a moment.
+        device, whole, self.count = self.weight.device, self.weight.detach().cpu(), len(used)
+        order = np.concatenate([used, np.setdiff1d(np.arange(self.num_embeddings), used)])
+        place = np.empty_like(order)
+        place[order] = np.arange(self.num_embeddings)
+        self.order, self.place = (torch.from_numpy(array).to(device) for array in (order, place))
+        """The used rows, then the others; and where each row stands there."""
+        self.weight = torch.nn.Parameter(whole[order[: self.count]].to(device))
+        self.others = whole[order[self.count :]].to(device)
         # Torch gives this row no gradient. Where it does not occur, it has none anyway.
         occurs = self.padding_idx is not None and self.padding_idx in used
-        self.padding_place = int(self.place[self.padding_idx]) if occurs else None
+        self.padding_place = int(place[self.padding_idx]) if occurs else None
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         places = self.place[input]

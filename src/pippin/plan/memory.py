@@ -133,11 +133,16 @@ def size_of(config: Any, outputs: int) -> ModelSize | None:
     )
 
 
+def optimiser_bytes(optimiser: str, half_state: bool) -> tuple[int, int]:
+    """For each trained number: the bytes that an optimiser keeps, and those that it needs while it updates."""
+    kept, updating = _OPTIMISERS[optimiser]
+    return (kept // 2 if half_state else kept), updating
+
+
 def estimate(model: ModelSize, step: StepSize) -> Estimate:
     """The memory of a step, by what it is for."""
     trained = _trained(model, step)
-    state_bytes, update_bytes = _OPTIMISERS[step.optimiser]
-    bytes_kept = state_bytes // 2 if step.half_state else state_bytes
+    bytes_kept, update_bytes = optimiser_bytes(step.optimiser, step.half_state)
     kept = _kept(model, step)
     working = _working(model, step)
     gradients = FULL * trained

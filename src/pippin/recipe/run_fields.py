@@ -38,6 +38,10 @@ class RunFields:
     mps_fallback: Literal["on", "off"] = "on"
     """Operators that the Apple GPU lacks: `on` runs them on the CPU, with copies; `off` stops with their name."""
 
+    verify: Literal["short", "off"] | None = None
+    """Before training, compare a few short rows on the GPU with the CPU (`short`), and stop where they differ by more
+    than rounding; or do not (`off`). Default: short on the Apple GPU, off elsewhere."""
+
     keep_awake: bool = True
     """Keep a Mac from falling asleep while it trains (caffeinate -i). A closed lid still puts a laptop to sleep."""
 
@@ -63,6 +67,9 @@ class RunFields:
     """Memory of the device that the job may use, in GB (on the CPU: of the whole process). Default: what is free.
     Where it is little, micro-batches get smaller and activations are recomputed, with the same gradient."""
 
+    force: bool = False
+    """Try a job that needs more memory than there is, by a forecast, instead of refusing it."""
+
     torch_empty_cache_steps: int | None = None
     """Empty the device's cache every N steps."""
 
@@ -83,7 +90,8 @@ class RunFields:
 
     save_strategy: Literal["no", "steps", "epoch", "best"] | None = None
     """When to save a checkpoint, from which the run can go on. Default: every few minutes (save_minutes), when
-    interrupted, and at the end of training; removed when the run is finished. Those that are asked for stay."""
+    interrupted, and at the end where more than a minute would be lost; removed when the run is finished. Those that
+    are asked for stay."""
 
     save_steps: float | None = None
     """Steps between checkpoints; below 1, a share of all steps. Naming it means save_strategy steps. There: 500."""

@@ -30,6 +30,8 @@ def model_card(run: Run, report: Report) -> str:
     )
     folder = _one_line(report.path.name)
     sizes = ", ".join(f"{count} {_prose(name)}" for name, count in run.data.rows.items())
+    found = report.verification
+    verification = f"\n\nThe device against the CPU, before training: {_prose(found)}" if found else ""
     return f"""---
 library_name: transformers
 pipeline_tag: text-classification
@@ -59,7 +61,7 @@ or {_code(f'pippin predict {shlex.quote(folder)} --text "…"')}.
 ## How it was made
 
 Pippin {run.pippin}, torch {run.machine.torch}, transformers {run.machine.transformers}, \
-{run.machine.system} {run.machine.architecture}, {run.started}.
+{run.machine.system} {run.machine.architecture}, {run.started}.{verification}
 
 | choice | value | reason |
 |---|---|---|

@@ -25,6 +25,8 @@ class Report:
     """Time that training waited for checkpoints."""
     fallbacks: dict[str, Fallback] = field(default_factory=dict)
     """Operators that ran on the CPU since the device has no kernel for them, the costliest first."""
+    verification: str = ""
+    """What a comparison with the CPU before training found, in a sentence; empty where the CPU did the training."""
     per_class: dict[str, dict[str, float]] = field(default_factory=dict)
     """Precision, recall, F1 and rows by class, on the test rows where they have labels, else on the validation rows."""
     confusion: list[list[int]] = field(default_factory=list)

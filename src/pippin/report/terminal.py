@@ -20,7 +20,7 @@ from pippin.recipe import Recipe
 from pippin.redact import remember_secret, without_secrets
 from pippin.report.report import Report
 from pippin.report.words import clock_time, memory, visible
-from pippin.verify.verdict import Verdict
+from pippin.verify.verdict import Finding, Verdict
 
 #: Plan entries by the words that a person would use.
 _PLAN_WORDS = {
@@ -150,7 +150,7 @@ class Terminal:
         width = max(len(finding.name) for finding in verdict.findings)
         for finding in verdict.findings:
             mark = "[green]ok  [/green]" if finding.agrees else "[red]bad [/red]"
-            worst = f", worst in {finding.worst}" if finding.worst and not finding.agrees else ""
+            worst = "" if finding.agrees else _place(finding)
             figures = f"differs by {finding.error:.1e} (up to {finding.allowed:.1e} is rounding){worst}"
             self.line(f"{mark}  {finding.name:{width}}  {escape(figures)}")
         rounding = (
@@ -250,6 +250,12 @@ def _goes_without_saying(name: str, plan: Plan) -> bool:
         or (name == "word_vectors" and plan.word_vectors.value == 0)
         or (name in ("frozen", "states") and plan.frozen.value == "nothing")
     )
+
+
+def _place(finding: Finding) -> str:
+    """Where something disagrees."""
+    worst = f", worst in {finding.worst}" if finding.worst else ""
+    return f"{worst}; begins in {finding.module}" if finding.module else worst
 
 
 def _plan_value(name: str, value: Any) -> str:

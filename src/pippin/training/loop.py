@@ -109,7 +109,7 @@ def train(job: Training) -> Outcome:
         if job.interrupts.received is not None:
             _stop(job, now, meter)
     job.backend.synchronize()
-    if recipe.save_strategy != "no":
+    if recipe.save_strategy != "no" and job.saver.is_worth_an_end():
         _save(job, now, meter, goes_on=False)  # what comes after training may fail too
     job.saver.wait()
     meter.check_finite(job.step.model)

@@ -1,4 +1,4 @@
-"""Metrics by the names that GLUE uses, through scikit-learn and scipy."""
+"""Metrics by the names that GLUE uses, by numpy, correlations by scipy."""
 
 from __future__ import annotations
 
@@ -21,26 +21,15 @@ def score(task: Task, predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
 
 def per_class(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -> dict[str, dict[str, float]]:
     """Precision, recall, F1 and number of rows of each class."""
-    from sklearn.metrics import precision_recall_fscore_support
-
-    numbers = list(range(len(labels.names)))
-    figures = precision_recall_fscore_support(truth, predictions, labels=numbers, zero_division=0)
+    figures = _by_class(_counts(truth, predictions, len(labels.names)))
     return {
-        name: {
-            "precision": float(figures[0][place]),
-            "recall": float(figures[1][place]),
-            "f1": float(figures[2][place]),
-            "rows": int(figures[3][place]),
-        }
-        for place, name in enumerate(labels.names)
+        name: {key: values[place].item() for key, values in figures.items()} for place, name in enumerate(labels.names)
     }
 
 
 def confusion(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -> list[list[int]]:
     """Rows are the true classes, columns the predicted ones."""
-    from sklearn.metrics import confusion_matrix
-
-    return confusion_matrix(truth, predictions, labels=list(range(len(labels.names)))).tolist()
+    return _counts(truth, predictions, len(labels.names)).tolist()
 
 
 def decide(logits: np.ndarray, labels: Labels) -> np.ndarray:
@@ -53,21 +42,40 @@ def _accuracy(truth: np.ndarray, predictions: np.ndarray) -> float:
 
 
 def _f1(truth: np.ndarray, predictions: np.ndarray) -> float:
-    from sklearn.metrics import f1_score
-
-    return f1_score(truth, predictions, zero_division=0)
+    """Of the second class, as GLUE has it."""
+    return _by_class(_counts(truth, predictions, 2))["f1"][1]
 
 
 def _f1_macro(truth: np.ndarray, predictions: np.ndarray) -> float:
-    from sklearn.metrics import f1_score
-
-    return f1_score(truth, predictions, average="macro", zero_division=0)
+    """The mean over the classes that occur, as truth or as prediction."""
+    counts = _counts(truth, predictions)
+    occur = counts.sum(axis=0) + counts.sum(axis=1) > 0
+    return _by_class(counts)["f1"][occur].mean()
 
 
 def _matthews(truth: np.ndarray, predictions: np.ndarray) -> float:
-    from sklearn.metrics import matthews_corrcoef
+    counts = _counts(truth, predictions).astype(float)
+    rows, of_truth, of_predictions = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
+    spread = (rows**2 - (of_truth**2).sum()) * (rows**2 - (of_predictions**2).sum())
+    return (np.trace(counts) * rows - of_truth @ of_predictions) / np.sqrt(spread) if spread else 0.0
 
-    return matthews_corrcoef(truth, predictions)
+
+def _counts(truth: np.ndarray, predictions: np.ndarray, classes: int = 0) -> np.ndarray:
+    """How many rows of each class (down) were predicted as each (across); scikit-learn would take seconds to load."""
+    truth, predictions = truth.astype(int), predictions.astype(int)
+    classes = max(classes, truth.max(initial=0) + 1, predictions.max(initial=0) + 1)
+    return np.bincount(truth * classes + predictions, minlength=classes**2).reshape(classes, classes)
+
+
+def _by_class(counts: np.ndarray) -> dict[str, np.ndarray]:
+    """Figures for each class; where a class never occurs they are 0."""
+    right, of_truth, of_predictions = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    return {
+        "precision": right / np.maximum(of_predictions, 1),
+        "recall": right / np.maximum(of_truth, 1),
+        "f1": 2 * right / np.maximum(of_truth + of_predictions, 1),
+        "rows": of_truth,
+    }
 
 
 def _correlation(kind: str) -> Any:

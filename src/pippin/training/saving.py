@@ -15,7 +15,9 @@ from pippin.checkpoints.packing import copied, write
 from pippin.checkpoints.store import Store
 
 #: Bytes of a checkpoint beside its tensors: tokenizer, configuration, state.
-_SMALL_FILES = 8 * 2**20
+SMALL_FILES = 8 * 2**20
+#: Seconds of training that may be lost to a fault in what comes after it: less is not worth a checkpoint's time.
+_MAY_BE_LOST = 60.0
 
 
 class Saver:
@@ -43,6 +45,10 @@ class Saver:
     def is_due(self) -> bool:
         """Whether so much time has passed since the last save that more should not be lost."""
         return self.minutes > 0 and self.clock() - self.last_time >= 60 * self.minutes
+
+    def is_worth_an_end(self) -> bool:
+        """Whether a run without further steps should still be saved, for the sake of its evaluation and last writes."""
+        return self.minutes <= 0 or self.clock() - self.last_time >= _MAY_BE_LOST
 
     def save(self, step: int, state: dict[str, Any], best_step: int | None, goes_on: bool = True) -> None:
         """Copy the model and the state, and write them in the background; at once where training does not go on."""
@@ -91,4 +97,4 @@ def checkpoint_bytes(model: Any) -> int:
     """About what a checkpoint takes on disk: the weights, and two numbers more for each that is trained."""
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     moments = sum(8 * parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    return weights + moments + _SMALL_FILES
+    return weights + moments + SMALL_FILES

@@ -55,14 +55,23 @@ class Session:
     touched.
     """
 
-    def __init__(self, recipe: Recipe, plan: Plan, data: Dataset, rows: EncodedSplits, config: Any, tokenizer: Any):
+    def __init__(
+        self,
+        recipe: Recipe,
+        plan: Plan,
+        data: Dataset,
+        rows: EncodedSplits,
+        config: Any,
+        tokenizer: Any,
+        load: Callable[[Recipe, Any, str | None], Any] | None = None,
+    ):
         self.recipe, self.plan, self.data, self.rows, self.tokenizer = recipe, plan, data, rows, tokenizer
         self.backend = get_backend(plan.device.value)
         if recipe.tf32 is not None:
             self.backend.set_tf32(recipe.tf32)
         seed_everything(recipe.seed, self.backend)  # the new head draws from here
         attention = self.backend.attention(work_of(config, plan.precision.value))
-        self.model: Any = self.backend.place(load_model(recipe, config, attention))
+        self.model: Any = self.backend.place((load or load_model)(recipe, config, attention))
         self.loss = Loss(data.labels.regression, recipe.label_smoothing_factor)
         self.network = network_for(plan, self.model, self.backend, plan.precision.value)
         if rows.train and plan.frozen.value != NOTHING:
@@ -104,7 +113,7 @@ class Session:
                     plan=self.plan,
                     backend=self.backend,
                     step=self.step,
-                    fitting=self._fitting(self.step, self.rows.train, events),
+                    fitting=self.fitting(events.emit),
                     encoded=self.rows.train,
                     evaluate=self._evaluate_first,
                     events=events,
@@ -180,11 +189,12 @@ class Session:
         longest = int(self.rows.train.lengths.max())
         return CapturedStep(*parts, shapes=Shapes(self.plan.micro_batch.value, self.plan.capacities.value, longest))
 
-    def _fitting(self, step: EagerStep, rows: Encoded, events: Events) -> FittingStep:
-        plan = self.plan
-        return FittingStep(
-            step, rows, plan.micro_batch.value, events.emit, plan.micro_tokens.value, self._recompute_activations
-        )
+    def fitting(self, notice: Callable[..., None]) -> FittingStep:
+        """Optimiser steps on the training rows; ``notice`` hears where less memory had to do."""
+        assert self.rows.train is not None
+        assert self.step is not None
+        size, tokens = self.plan.micro_batch.value, self.plan.micro_tokens.value
+        return FittingStep(self.step, self.rows.train, size, notice, tokens, self._recompute_activations)
 
     def _recompute_activations(self) -> bool:
         """The last resort of a step that does not fit; False where there is none."""

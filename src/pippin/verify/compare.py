@@ -2,159 +2,84 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 
-from pippin.data.collate import Batch
-from pippin.data.encoding import Encoded
 from pippin.machine.backends.base import Backend
 from pippin.models.network import Network
-from pippin.training.losses import Loss
-from pippin.verify.tolerance import allowed_error, allowed_update_error
-from pippin.verify.verdict import Finding
-
-Tensors = dict[str, torch.Tensor]
-
-#: Training in fp16 scales its loss, or small gradients would be lost. This is far from overflow, and exact in itself.
-_FP16_SCALE = 4096.0
+from pippin.verify.distance import Tensors, distance, distances, worst
+from pippin.verify.invariants import before_a_changed_token, beside_a_longer_row
+from pippin.verify.rounding import rounding
+from pippin.verify.tolerance import allowed_error, allowed_errors, allowed_update_error, yardstick
+from pippin.verify.trace import Experiment, Trace, measure, step
+from pippin.verify.verdict import AGAIN, EVALUATION, GRADIENTS, LOSS, MODES, STEP, TRAINING, Finding
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What is done on each device. The model has no dropout, so that nothing is left to chance."""
+class Reference:
+    """What the CPU computes in fp32, and how far each tensor may be from it."""
 
-    model: torch.nn.Module
-    encoded: Encoded
-    batches: Sequence[np.ndarray]
-    """Row numbers."""
-    loss: Loss
-    make_optimiser: Callable[[torch.nn.Module], torch.optim.Optimizer]
-    make_network: Callable[[torch.nn.Module, Backend, str], Network] = Network
-    """The device's; on the CPU the model is called as it is."""
-
-    @property
-    def rows(self) -> int:
-        return sum(map(len, self.batches))
-
-
-@dataclass(frozen=True)
-class Trace:
-    """What one device computed, on the CPU and in fp32."""
-
-    evaluated: torch.Tensor
-    """Logits without gradients."""
-    logits: torch.Tensor
-    """The same in training, where attention may run other code."""
-    loss: torch.Tensor
-    gradients: Tensors
-    weights: Tensors
-    """After one step from the gradients that were given."""
+    trace: Trace
+    outputs: dict[str, float]
+    gradients: dict[str, float]
 
 
 def compare(experiment: Experiment, cpu: Backend, device: Backend, precision: str) -> list[Finding]:
-    """The device in this precision against the CPU in fp32."""
-    wanted = trace(replace(experiment, make_network=Network), cpu, "fp32", None)
-    found = trace(experiment, device, precision, wanted.gradients)
-    again = trace(experiment, device, precision, wanted.gradients)
-    allowed, after_step = allowed_error(experiment.model, precision), allowed_update_error()
+    """The device in this precision against the CPU in fp32, on copies of the model."""
+    on_cpu = experiment.placed(cpu)
+    wanted = refer(experiment, on_cpu, cpu, precision)
+    after = step(experiment, Network(on_cpu, cpu), wanted.trace.gradients)
+    network = experiment.make_network(experiment.placed(device), device, precision)
+    found = measure(experiment, network)
+    again = measure(experiment, network)
+    longer = beside_a_longer_row(experiment, network, cpu, wanted.outputs[EVALUATION])
+    later = before_a_changed_token(experiment, network, cpu)
+    stepped = step(experiment, network, wanted.trace.gradients)  # last, for it changes the weights
     return [
-        Finding("logits in evaluation", _error(found.evaluated, wanted.evaluated), allowed),
-        Finding("logits in training", _error(found.logits, wanted.logits), allowed),
-        Finding("evaluation against training", _error(found.evaluated, found.logits), allowed),
-        Finding("loss", _error(found.loss, wanted.loss), allowed),
-        _worst("gradients", found.gradients, wanted.gradients, allowed),
-        _worst("weights after a step", found.weights, wanted.weights, after_step),
-        _worst("a second time", _parts(again), _parts(found), allowed),
+        *findings_of(found, wanted),
+        worst(STEP, distances(stepped, after), dict.fromkeys(after, allowed_update_error())),
+        *(finding for finding in (later, longer) if finding is not None),
+        worst(AGAIN, distances(_all(again), _all(found)), {**wanted.outputs, **wanted.gradients}),
     ]
 
 
-def trace(experiment: Experiment, backend: Backend, precision: str, gradients: Tensors | None) -> Trace:
-    """Evaluate, then train one step from `gradients` (None: from its own), on a copy of the model."""
-    model = backend.place(copy.deepcopy(experiment.model))
-    backend.guard(model)
-    network = experiment.make_network(model, backend, precision)
-    batches = [network.collate(experiment.encoded, rows) for rows in experiment.batches]
-    model.eval()
-    with torch.inference_mode():
-        evaluated = torch.cat([_in_order(network.logits(batch), batch) for batch in batches])
-    model.train()
-    optimiser = experiment.make_optimiser(model)
-    logits, loss = _forward_and_backward(experiment, network, batches)
-    trained = {name: parameter for name, parameter in model.named_parameters() if parameter.grad is not None}
-    own = {name: _to_cpu(parameter.grad) for name, parameter in trained.items()}
-    if gradients is not None:
-        for name, parameter in trained.items():
-            parameter.grad = backend.to_device(gradients[name])
-    optimiser.step()
-    return Trace(evaluated, logits, loss, own, {name: _to_cpu(parameter) for name, parameter in trained.items()})
+def compare_in_place(experiment: Experiment, cpu: Backend, device: Backend, precision: str) -> list[Finding]:
+    """The short version: once, up to the gradients. The model itself moves to the device, and is gone afterwards."""
+    wanted = refer(experiment, experiment.model, cpu, precision)
+    experiment.model.zero_grad(set_to_none=True)  # not to be placed too
+    model = device.place(experiment.model)
+    device.guard(model)
+    found = measure(experiment, experiment.make_network(model, device, precision))
+    model.to("meta")  # its memory is free from here on, whoever still holds the model
+    return findings_of(found, wanted)
 
 
-def _forward_and_backward(
-    experiment: Experiment, network: Network, batches: Sequence[Batch]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    scale = _FP16_SCALE if network.precision == "fp16" else 1.0
-    logits, total = [], torch.zeros(())
-    for batch in batches:
-        assert batch.labels is not None
-        out = network.logits(batch)
-        loss = experiment.loss(out, network.backend.to_device(batch.labels)) / experiment.rows
-        (loss * scale).backward()
-        logits.append(_in_order(out, batch))
-        total = total + _to_cpu(loss)
-    for parameter in network.model.parameters():
-        if parameter.grad is not None and scale != 1.0:
-            parameter.grad /= scale
-    return torch.cat(logits), total
+def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precision: str) -> Reference:
+    """Run the model on the CPU in fp32, and once more with rounded products, to see what that does."""
+    exact = allowed_error(model)
+    wanted = measure(experiment, Network(model, cpu))
+    with rounding(yardstick(precision)):
+        rounded = measure(experiment, Network(model, cpu))
+    # The loss is one number, which can be right by luck where the logits are not.
+    off = max(distances(rounded.outputs, wanted.outputs).values())
+    outputs = allowed_errors(exact, precision, dict.fromkeys(wanted.outputs, off))
+    gradients = allowed_errors(exact, precision, distances(rounded.gradients, wanted.gradients))
+    return Reference(wanted, outputs, gradients)
 
 
-def _in_order(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """By row number: a packed batch has its rows in another order than a padded one."""
-    return _to_cpu(logits)[torch.from_numpy(np.argsort(batch.rows))]
+def findings_of(found: Trace, wanted: Reference) -> list[Finding]:
+    """What one device computed, against the reference."""
+    right, allowed = wanted.trace, wanted.outputs
+    return [
+        Finding(EVALUATION, distance(found.evaluated, right.evaluated), allowed[EVALUATION]),
+        Finding(TRAINING, distance(found.logits, right.logits), allowed[TRAINING]),
+        Finding(MODES, distance(found.evaluated, found.logits), allowed[EVALUATION]),
+        Finding(LOSS, distance(found.loss, right.loss), allowed[LOSS]),
+        worst(GRADIENTS, distances(found.gradients, right.gradients), wanted.gradients),
+    ]
 
 
-def _to_cpu(tensor: torch.Tensor | None) -> torch.Tensor:
-    assert tensor is not None
-    return tensor.detach().float().cpu().clone()
-
-
-def _error(found: torch.Tensor, wanted: torch.Tensor, size: float | None = None) -> float:
-    """The root mean square of the difference by that of what was wanted."""
-    if not bool(torch.isfinite(found).all() and torch.isfinite(wanted).all()):
-        return float("inf")
-    return _size(found.double() - wanted.double()) / max(_size(wanted) if size is None else size, 1e-30)
-
-
-def _size(tensor: torch.Tensor) -> float:
-    return float(tensor.double().square().mean().sqrt())
-
-
-def _sizes(tensors: Tensors) -> dict[str, float]:
-    """By name, the largest size of the tensors in the same module.
-
-    A bias can have a gradient of nearly nothing, left over when large terms cancel (that of attention's keys always
-    has); then its rounding errors are as large as those of the weights beside it.
-    """
-    by_module: dict[str, float] = {}
-    for name, tensor in tensors.items():
-        module = name.rpartition(".")[0]
-        by_module[module] = max(by_module.get(module, 0.0), _size(tensor))
-    return {name: by_module[name.rpartition(".")[0]] for name in tensors}
-
-
-def _parts(found: Trace) -> Tensors:
+def _all(found: Trace) -> Tensors:
     """All that two runs on one device must agree in."""
-    outputs = {"logits in evaluation": found.evaluated, "logits in training": found.logits, "loss": found.loss}
-    return {**outputs, **found.gradients}
-
-
-def _worst(name: str, found: Tensors, wanted: Tensors, allowed: float) -> Finding:
-    if missing := wanted.keys() - found.keys():
-        return Finding(name, float("inf"), allowed, min(missing))
-    sizes = _sizes(wanted)
-    errors = {each: _error(found[each], wanted[each], sizes[each]) for each in wanted}
-    worst = max(errors, key=lambda each: errors[each])
-    return Finding(name, errors[worst], allowed, worst)
+    return {**found.outputs, **found.gradients}

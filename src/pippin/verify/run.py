@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import torch
 
 from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
+from pippin.machine.backends.base import Backend
 from pippin.models.attention import work_of
+from pippin.models.freezing import FrozenPart
 from pippin.models.loading import load_model
+from pippin.plan.frozen import NOTHING, frozen_layers
 from pippin.planned import PlannedJob
 from pippin.training.losses import Loss
 from pippin.training.network import network_for
 from pippin.training.optimiser import make_optimiser
 from pippin.training.seeding import seed_everything
-from pippin.verify.compare import Experiment, compare
+from pippin.verify.compare import compare
+from pippin.verify.trace import Experiment
 from pippin.verify.verdict import Verdict
+from pippin.verify.walk import located
 
 _BATCHES, _ROWS = 2, 8
 
@@ -31,23 +42,50 @@ def verify(job: PlannedJob) -> Verdict:
         )
     if job.recipe.tf32 is not None:
         device.set_tf32(job.recipe.tf32)
-    precision = job.plan.precision.value
-    seed_everything(job.recipe.seed, cpu)  # the new head draws from here
-    config = without_dropout(job.config)
-    model = load_model(job.recipe, config, device.attention(work_of(config, precision)))
-    plan, rows = job.plan, _rows(job)
-    order = training_order(rows.lengths, _ROWS, plan.batching.value, job.recipe.order_seed, epoch=0)
-    experiment = Experiment(
+    rows = rows_of(job)
+    order = training_order(rows.lengths, _ROWS, job.plan.batching.value, job.recipe.order_seed, epoch=0)
+    experiment = experiment_of(job, order[:_BATCHES], device)
+    findings = compare(experiment, cpu, device, shown_precision(job))
+    findings = located(findings, experiment, cpu, device, shown_precision(job))
+    return Verdict(device.kind, shown_precision(job), job.model, experiment.rows, tuple(findings))
+
+
+def experiment_of(job: PlannedJob, batches: Sequence[np.ndarray], device: Backend) -> Experiment:
+    """The job's model as it is trained, with its weights on the CPU and without dropout, and some of its rows."""
+    plan = job.plan
+    seed_everything(job.recipe.seed, device)  # the new head draws from here
+    config = without_dropout(copy.deepcopy(job.config))
+    model: torch.nn.Module = load_model(job.recipe, config, device.attention(work_of(config, plan.precision.value)))
+    if plan.frozen.value != NOTHING:
+        FrozenPart(model, frozen_layers(plan.frozen.value))
+    rows = rows_of(job)
+    return Experiment(
         model,
-        rows,
-        order[:_BATCHES],
+        replace(rows, labels=other_labels(rows.labels, job.data.labels.outputs)),
+        batches,
         Loss(job.data.labels.regression, job.recipe.label_smoothing_factor),
         lambda placed: make_optimiser(placed, job.recipe, plan),
         lambda placed, backend, precision: network_for(plan, placed, backend, precision),
     )
-    shown = "tf32" if job.recipe.tf32 and precision == "fp32" else precision
-    findings = compare(experiment, cpu, device, shown)
-    return Verdict(device.kind, shown, job.model, experiment.rows, tuple(findings))
+
+
+def other_labels(labels: np.ndarray | None, outputs: int) -> np.ndarray | None:
+    """Labels that the rows do not have: the next class, or the number with its sign turned.
+
+    A model that knows the right ones already has a gradient of nearly nothing there, in which only rounding is left.
+
+    >>> other_labels(np.array([0, 1, 2]), 3)
+    array([1, 2, 0])
+    """
+    if labels is None:
+        return None
+    return -labels if outputs == 1 else (labels + 1) % outputs
+
+
+def shown_precision(job: PlannedJob) -> str:
+    """With TF32, which is a way to take products of fp32 and no precision of the plan's."""
+    precision = job.plan.precision.value
+    return "tf32" if job.recipe.tf32 and precision == "fp32" else precision
 
 
 def without_dropout(config: Any) -> Any:
@@ -60,7 +98,8 @@ def without_dropout(config: Any) -> Any:
     return config
 
 
-def _rows(job: PlannedJob) -> Encoded:
+def rows_of(job: PlannedJob) -> Encoded:
+    """The rows to train on."""
     if job.rows.train is None:
         raise PippinError("verify needs rows with labels to train on: name a file of them, or leave all files out.")
     return job.rows.train

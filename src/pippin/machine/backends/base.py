@@ -58,6 +58,10 @@ class Backend:
     keeps_scores = "with dropout"
     #: Bytes for each number of a dropout mask.
     mask_bytes = 4
+    #: Whether tensors without contents can stand on this device, where it is here; else they stand on the CPU for it.
+    works_on_paper = False
+    #: Whether training here begins with a comparison with the CPU, unless the recipe says otherwise.
+    verifies_first = False
     #: Bytes that the device's own libraries take out of a job's memory, by a cautious guess.
     own_memory = 0
 

@@ -29,6 +29,7 @@ class CudaBackend(Backend):
     clips_in_step = True
     keeps_scores = "never"
     mask_bytes = 1
+    works_on_paper = True
     own_memory = 96 << 20  # workspaces of cuBLAS, and pieces that the allocator cannot use
 
     def devices(self) -> list[Device]:

@@ -7,6 +7,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from pippin.errors import PippinError
@@ -37,12 +38,17 @@ NO_LIMIT = "without a limit the whole system can freeze"
 _MISSING_OPERATOR = re.compile(r"operator '([\w:.]+)' is not current")
 
 
+#: A Mac that plans are made for, and its GPU's memory; None: this one.
+_elsewhere: ContextVar[tuple[MacFacts, int] | None] = ContextVar("elsewhere", default=None)
+
+
 class MpsBackend(Backend):
     kind = "mps"
     # Each new shape costs a compiled graph and memory that older releases never give back.
     shape_limit = 8
     evaluation_tokens = 8192
     keeps_scores = "always"
+    verifies_first = True  # results that are wrong without a word were reported of many releases
     own_memory = 64 << 20  # compiled graphs
 
     def __init__(self, index: int | None = None):
@@ -120,6 +126,8 @@ class MpsBackend(Backend):
         torch.mps.synchronize()
 
     def memory_now(self) -> int | None:
+        if _elsewhere.get() is not None:
+            return 0
         import torch
 
         return torch.mps.driver_allocated_memory()
@@ -217,8 +225,20 @@ class MpsBackend(Backend):
             ask_for_norm_input_gradients(model)
 
 
+@contextmanager
+def planning_for(mac: MacFacts, budget: int) -> Iterator[None]:
+    """Within, plans are made for a Mac that is not here, with so many bytes for its GPU."""
+    before = _elsewhere.set((mac, budget))
+    try:
+        yield
+    finally:
+        _elsewhere.reset(before)
+
+
 def facts() -> MacFacts:
-    """This Mac, as far as it decides what its GPU can do."""
+    """This Mac, or the one that is planned for, as far as it decides what its GPU can do."""
+    if (elsewhere := _elsewhere.get()) is not None:
+        return elsewhere[0]
     import torch
 
     # Not the package's metadata: this is the torch that runs.
@@ -253,6 +273,8 @@ def _needs(torch: str) -> str:
 
 def _budget() -> int | None:
     """What Metal recommends to use; None where torch does not tell, or does not start with the variables it finds."""
+    if (elsewhere := _elsewhere.get()) is not None:
+        return elsewhere[1]
     import torch
 
     try:

@@ -1,0 +1,52 @@
+"""A model without its weights: every module and shape of the real one, from its configuration alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pippin.models import padded_attention
+from pippin.models.plain_bert.config import PlainBertConfig
+
+
+def make_skeleton(config: Any, attention: str | None = None) -> Any:
+    """The classifier of this configuration on torch's meta device, where tensors have shapes and no contents."""
+    with torch.device("meta"):
+        if isinstance(config, PlainBertConfig):
+            from pippin.models.plain_bert.model import PlainBert
+
+            return PlainBert(config, padded_attention.plain if attention == "eager" else padded_attention.fused)
+        from transformers import AutoModelForSequenceClassification
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        asked = {"attn_implementation": attention} if attention else {}
+        return AutoModelForSequenceClassification.from_config(config, **asked).to(torch.float32)
+
+
+def replace_tensors(model: torch.nn.Module, device: torch.device) -> None:
+    """Empty tensors on a device in place of those on the meta device; shared ones stay shared."""
+    seen: dict[int, torch.Tensor] = {}
+
+    def empty(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
+
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                new = seen.setdefault(id(parameter), torch.nn.Parameter(empty(parameter), parameter.requires_grad))
+                module._parameters[name] = new
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = seen.setdefault(id(buffer), empty(buffer))
+
+
+def make_random(config: Any, attention: str | None = None) -> Any:
+    """The same with small random weights, on the CPU."""
+    model = make_skeleton(config, attention).to_empty(device="cpu")
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.02)
+    for buffer in model.buffers():
+        buffer.zero_()
+    return model
