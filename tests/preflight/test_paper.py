@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,6 +128,20 @@ def test_a_model_without_weights_is_enough(planned, tiny_model):
         if file.suffix != ".safetensors":
             (folder / file.name).write_bytes(file.read_bytes())
     assert foreseen(planned(model_name_or_path=str(folder))).weights == foreseen(planned()).weights
+
+
+@pytest.mark.parametrize("settings", [{}, {"gradient_checkpointing": True}, {"unfreeze": 2}], ids=str)
+def test_the_plans_quick_estimate_is_near(planned, tiny_model, settings):
+    """It is trusted up to 0.6 of the memory that there is."""
+    folder = Path("larger")
+    folder.mkdir()
+    for file in Path(tiny_model).glob("*.json"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    config = json.loads((folder / "config.json").read_text())
+    sizes = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
+    (folder / "config.json").write_text(json.dumps({**config, **sizes}))
+    job = planned(model_name_or_path=str(folder), per_device_train_batch_size=32, pad_to_max_length=True, **settings)
+    assert 0.7 < job.plan.memory.value / foreseen(job).memory.total < 1.4
 
 
 def test_plans_for_another_mac_end_with_their_context(planned):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pippin.cli.flags import split_words
 from pippin.cli.resume import settings_of_run
 from pippin.cli.train import read_command
-from pippin.errors import Mistakes
+from pippin.errors import Mistakes, PippinError
 from pippin.machine.backends import check_device_name, prepare_environment
 from pippin.recipe.reading import Reading, read_recipe
 
@@ -56,6 +56,9 @@ def run(arguments: list[str]) -> int:
         return 0
     asked, rest = _take(arguments)
     reading = _read(rest)
+    if "chip" in asked and (reading.recipe.use_cpu or reading.recipe.device):
+        flag = "--use_cpu" if reading.recipe.use_cpu else f"--device {reading.recipe.device}"
+        raise PippinError(f"{flag}: for a Mac that is not here, its GPU is what is looked at. Leave it out.")
     prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.machine.probe import probe
     from pippin.planned import plan_job

@@ -85,14 +85,13 @@ class OperatorAnswer:
 
 def calls_of(config: Any, target: Backend, attention: str | None, fused: bool) -> list[Call]:
     """The operators of one training step and one evaluation of a small model of this class."""
-    torch.manual_seed(0)
-    model, config = _small_model(config, attention)
-    encoded = _some_rows(config)
     backend = PaperBackend(target)
-    # Padded rows: packed ones are for devices with kernels for them.
-    network = make_network(model, backend, "fp32", "", FIRST_TOKENS if _has_family(config) else "", ())
-    with _quiet(), profile(activities=[ProfilerActivity.CPU], **_overloads()) as recorded, backend.attending():
-        _one_step(network, encoded, fused)
+    with _one_thread(), _quiet(), backend.attending():
+        model, config = _small_model(config, attention)
+        # Padded rows: packed ones are for devices with kernels for them.
+        network = make_network(model, backend, "fp32", "", FIRST_TOKENS if _has_family(config) else "", ())
+        with profile(activities=[ProfilerActivity.CPU], **_overloads()) as recorded:
+            _one_step(network, _some_rows(config), fused)
     return [_call(event) for event in recorded.events() if event.cpu_parent is None]
 
 
@@ -195,6 +194,17 @@ def _overloads() -> dict[str, Any]:
         return {"experimental_config": torch._C._profiler._ExperimentalConfig(capture_overload_names=True)}
     except (AttributeError, TypeError):
         return {}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Several would only wait for each other on a model this small."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @contextmanager

@@ -34,9 +34,6 @@ from pippin.training.losses import Loss
 from pippin.training.network import make_network
 
 WEIGHTS, GRADIENTS, WORKSPACE, ATTENTION = "weights", "gradients", "workspace", "attention"
-_HABITS = (
-    "packed_attention", "slow_dropout", "keeps_scores", "mask_bytes", "shape_limit", "evaluation_tokens"
-)  # fmt: skip
 _LAYER = re.compile(r"\.(\d+)(?:\.|$)")
 
 
@@ -63,8 +60,7 @@ class PaperBackend(Backend):
         super().__init__(target.index if target.works_on_paper else None)
         self.target = target
         self.kind = target.kind if target.works_on_paper else "cpu"
-        for habit in _HABITS:
-            setattr(self, habit, getattr(target, habit))
+        self.packed_attention, self.keeps_scores = target.packed_attention, target.keeps_scores
 
     def attending(self) -> AbstractContextManager[Any]:
         """Attention as the device runs it where it learns."""
