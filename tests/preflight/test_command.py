@@ -82,6 +82,7 @@ def test_mistakes_are_named_at_once(preflight):
     assert "is sold with 8, 16 GB" in preflight("--chip", "m1", "--memory", 12, code=2)
     assert "has at most 8" in preflight("--chip", "m1", "--gpu_cores", 9, code=2)
     assert "--measure runs on this computer" in preflight("--chip", "m1", "--measure", code=2)
+    assert "there is no folder nowhere" in preflight("--page", "nowhere/macs.html", code=2)
     assert "--use_cpu: for a Mac that is not here" in preflight("--chip", "m1", "--use_cpu", code=2)
     assert "--gpu_cores many: a whole number" in preflight("--chip", "m1", "--gpu_cores", "many", code=2)
 

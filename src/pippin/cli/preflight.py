@@ -121,6 +121,8 @@ def _contradictions(own: dict[str, object]) -> list[str]:
     for name, endings in (("chart", (".png", ".svg", ".pdf")), ("page", (".html",))):
         if name in own and Path(str(own[name])).suffix.lower() not in endings:
             found.append(f"--{name} {own[name]}: the name must end in {' or '.join(endings)}.")
+        elif name in own and not Path(str(own[name])).parent.is_dir():
+            found.append(f"--{name} {own[name]}: there is no folder {Path(str(own[name])).parent}.")
     return found
 
 
