@@ -1,6 +1,6 @@
 """Losses of every way that Pippin runs steps, beside those of the plain loop: padded rows, plain calls, no tricks.
 
-    python benchmarks/speed/same_results.py MRPC_FOLDER [--device cuda] [--size small] [--steps 100] [--tokenizer FOLDER]
+    python benchmarks/speed/same_results.py MRPC_FOLDER [--device cuda] [--size small] [--steps 100]
 
 A BERT with random weights and without dropout, so that nothing is left to chance. Each way trains on the same rows in
 the same order with the same seed, and every step's loss is compared. Allowed is what rounding explains: 1e-5 in fp32,

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from pippin.models.used_rows import UsedRows, train_used_rows
+from pippin.training.saving import checkpoint_bytes
 
 
 class Tiny(torch.nn.Module):
@@ -84,3 +85,8 @@ def test_hooks_of_the_embedding_stay():
     train_used_rows(model, np.array([1]))
     model.train()(torch.tensor([[1, 1]]))
     assert seen == [1]
+
+
+def test_a_checkpoint_takes_as_much_room_as_with_all_rows():
+    whole, part = pair([1, 2])
+    assert checkpoint_bytes(part) == checkpoint_bytes(whole), "the table and its moments are saved whole"

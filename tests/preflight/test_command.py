@@ -52,6 +52,7 @@ def test_what_cannot_be_is_said_with_the_way_out(preflight):
     out = preflight("--chip", "m1", "--torch", "2.15.0", "--macos", "14.5", code=1)
     assert "runs    no" in out
     assert "torch 2.15.0 needs macOS 15.0, and this is 14.5" in out
+    assert "pip install 'torch==2.14.*'" in out
     out = preflight("--chip", "m1", "--torch", "2.5.1", "--macos", "13.0")
     assert "isneginf" in out
     assert "pip install 'torch>=2.6.0'" in out

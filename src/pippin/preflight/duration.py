@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from pippin.data.batches import micro_batches, padded_lengths, training_order
 from pippin.machine.chips import Chip
-from pippin.plan.plan import Plan
 from pippin.preflight.answer import Duration
-from pippin.preflight.memory import Forecast, computes_frozen_part_once, padded_tokens
+from pippin.preflight.epoch import lengths_of, mean_tokens
+from pippin.preflight.memory import Forecast, computes_frozen_part_once
 
 #: Of the chip's peak arithmetic and of its memory's bandwidth.
 SHARE_OF_ARITHMETIC, SHARE_OF_BANDWIDTH = 0.76, 0.78
@@ -47,31 +44,18 @@ class Work:
 
 def mean_step(found: Forecast) -> Work:
     """An optimiser step of mean size: the heaviest one, scaled by its tokens."""
-    assert found.job.rows.train is not None
-    tokens = _mean_tokens(found.job.plan, found.job.recipe.order_seed, found.job.rows.train.lengths)
-    once = Work(found.step.flops, found.step.moved).times(tokens / found.step_tokens)
+    once = Work(found.step.flops, found.step.moved).times(mean_tokens(found.job) / found.step_tokens)
     return once.plus(Work(0, _UPDATE_BYTES * found.trained))
 
 
 def beside_steps(found: Forecast) -> Work:
     """Evaluations, and a frozen part's features."""
     plan, rows = found.job.plan, found.job.rows
-    assert rows.train is not None
     times = plan.steps.value // plan.eval_steps.value if plan.eval_steps.value else 1
     tokens = times * sum(int(split.lengths.sum()) for split in rows.validation.values())
     if computes_frozen_part_once(plan):
-        tokens += int(rows.train.lengths.sum())
+        tokens += int(lengths_of(found.job).sum())
     return Work(found.evaluation.flops, found.evaluation.moved).times(tokens / found.evaluation_tokens)
-
-
-def _mean_tokens(plan: Plan, seed: int, lengths: np.ndarray) -> float:
-    steps = training_order(lengths, plan.batch_size.value, plan.batching.value, seed, epoch=0)
-    total = 0
-    for rows in steps:
-        widths = padded_lengths(lengths[rows], plan.pad_lengths.value)
-        parts = micro_batches(rows, widths, plan.micro_batch.value, plan.micro_tokens.value)
-        total += sum(padded_tokens(plan, lengths[part]) for part in parts)
-    return total / len(steps)
 
 
 def seconds_of(chip: Chip, work: Work) -> float:

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pippin.data.batches import training_order
 from pippin.errors import PippinError
 from pippin.planned import PlannedJob
 from pippin.preflight.answer import Measured
-from pippin.preflight.memory import padded_tokens
+from pippin.preflight.epoch import heaviest_step
 
 #: Steps before time is taken, since the first ones set things up, and steps over which it is.
 _FIRST, _TIMED = 3, 3
@@ -59,7 +58,7 @@ def run_steps(job: PlannedJob) -> Measured:
     less: list[str] = []
     try:
         session = Session(job.recipe, job.plan, job.data, job.rows, job.config, None, load)
-        backend, batch = session.backend, _heaviest_batch(job)
+        backend, batch = session.backend, np.concatenate(heaviest_step(job))
         with backend.quick_arithmetic(), backend.watching_memory(), backend.own_stream():
             step = session.fitting(lambda event, **_: less.append(event))
             session.model.train()
@@ -77,13 +76,6 @@ def run_steps(job: PlannedJob) -> Measured:
     if less:
         return Measured(peak, seconds, f"it did not fit as planned, but with micro-batches of {step.micro_batch}")
     return Measured(peak, seconds)
-
-
-def _heaviest_batch(job: PlannedJob) -> np.ndarray:
-    assert job.rows.train is not None
-    plan, lengths = job.plan, job.rows.train.lengths
-    order = training_order(lengths, plan.batch_size.value, plan.batching.value, job.recipe.order_seed, epoch=0)
-    return max(order, key=lambda rows: padded_tokens(plan, lengths[rows]))
 
 
 def _why_dead(code: int | None) -> str:

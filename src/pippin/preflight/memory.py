@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pippin.data.batches import evaluation_order, fixed_order, micro_batches, padded_lengths, training_order
-from pippin.data.encoding import Encoded
+from pippin.data.batches import evaluation_order, fixed_order
 from pippin.machine.backends import get_backend
 from pippin.models.attention import work_of
 from pippin.models.families import family_of
 from pippin.plan.fits import KEPT, RECOMPUTED
 from pippin.plan.frozen import NOT_KEPT, NOTHING
-from pippin.plan.layout import PACKED
 from pippin.plan.memory import FULL, Estimate, optimiser_bytes
 from pippin.plan.plan import Choice, Plan
 from pippin.plan.steps import CAPTURED, EAGER
 from pippin.planned import PlannedJob
+from pippin.preflight.epoch import heaviest_step, lengths_of, tokens_of
 from pippin.preflight.paper import GRADIENTS, WEIGHTS, OnPaper, PaperJob
 from pippin.training.inference import MOST_ROWS
+from pippin.training.saving import room_needed
 
 
 @dataclass(frozen=True)
@@ -33,27 +33,31 @@ class Forecast:
     step_tokens: int
     """Of the micro-batches that were run on paper, with padding."""
     evaluation_tokens: int
-    weights: int
     trained: int
+    """Numbers that are trained."""
+    disk: int
+    """Bytes that its checkpoints and its model take."""
 
 
 def forecast(job: PlannedJob) -> Forecast:
     """Run the job's heaviest step on paper."""
-    rows, plan, backend = _trained_rows(job), job.plan, get_backend(job.plan.device.value)
+    assert job.rows.train is not None
+    plan, backend = job.plan, get_backend(job.plan.device.value)
     attention = backend.attention(work_of(job.config, plan.precision.value))
-    paper = PaperJob(job.recipe, plan, job.config, rows, backend, attention)
-    parts = heaviest_parts(plan, job.recipe.order_seed, rows.lengths)
-    evaluated = _heaviest_evaluation(job)
+    paper = PaperJob(job.recipe, plan, job.config, job.rows.train, backend, attention)
+    heaviest, evaluated = heaviest_step(job), _heaviest_evaluation(job)
+    # Twice where several micro-batches make a step: the second has gradients beside it.
+    parts = heaviest[:1] * min(len(heaviest), 2)
     step, evaluation = paper.training_step(parts), paper.evaluation(evaluated)
     return Forecast(
         job,
         step,
         evaluation,
         _memory(job, paper, step, evaluation),
-        sum(padded_tokens(plan, rows.lengths[part]) for part in parts),
-        padded_tokens(plan, rows.lengths[evaluated]),
-        paper.weights,
+        sum(tokens_of(job, part) for part in parts),
+        tokens_of(job, evaluated),
         paper.trained,
+        room_needed(paper.model, job.recipe.save_total_limit or 1),
     )
 
 
@@ -105,24 +109,6 @@ def _largest_between(single: Forecast, whole: Forecast, budget: int) -> Forecast
     return single
 
 
-def padded_tokens(plan: Plan, lengths: np.ndarray) -> int:
-    """Of rows that go through the model together."""
-    if plan.layout.value == PACKED:
-        return int(lengths.sum())
-    return len(lengths) * int(padded_lengths(lengths.max(), plan.pad_lengths.value))
-
-
-def heaviest_parts(plan: Plan, seed: int, lengths: np.ndarray) -> list[np.ndarray]:
-    """The heaviest micro-batch of an epoch, twice where several make a step: the second has gradients beside it."""
-    parts = []
-    for rows in training_order(lengths, plan.batch_size.value, plan.batching.value, seed, epoch=0):
-        widths = padded_lengths(lengths[rows], plan.pad_lengths.value)
-        cut = micro_batches(rows, widths, plan.micro_batch.value, plan.micro_tokens.value)
-        parts += [(padded_tokens(plan, lengths[part]), len(cut), part) for part in cut]
-    _, count, heaviest = max(parts, key=lambda each: each[:2])
-    return [heaviest] * min(count, 2)
-
-
 def _memory(job: PlannedJob, paper: PaperJob, step: OnPaper, evaluation: OnPaper) -> Estimate:
     plan, backend = job.plan, get_backend(job.plan.device.value)
     kept, updating = optimiser_bytes(job.recipe.optim, job.recipe.optim_state == "bf16")
@@ -149,30 +135,23 @@ def _memory(job: PlannedJob, paper: PaperJob, step: OnPaper, evaluation: OnPaper
 
 def _heaviest_evaluation(job: PlannedJob) -> np.ndarray:
     """The batch with the most tokens, of rows that are run without gradients: by length, and filled up to a shape."""
-    plan, lengths = job.plan, _trained_rows(job).lengths
+    plan, lengths = job.plan, lengths_of(job)
     among = np.arange(len(lengths))
     if plan.states.value == NOT_KEPT and not (job.rows.validation or job.rows.test):
-        # At most the frozen part is run so, on the rows of a step.
-        order = training_order(lengths, plan.batch_size.value, plan.batching.value, job.recipe.order_seed, epoch=0)
-        among = max(order, key=lambda rows: padded_tokens(plan, lengths[rows]))
+        among = np.concatenate(heaviest_step(job))  # at most the frozen part is run so, on the rows of a step
     tokens, widths = get_backend(plan.device.value).evaluation_tokens, plan.pad_lengths.value
     most = job.recipe.per_device_eval_batch_size or MOST_ROWS
     if widths:
         batches = [np.resize(places, size) for places, size in fixed_order(lengths[among], widths, most, tokens)]
     else:
         batches = list(evaluation_order(lengths[among], most, tokens))
-    return among[max(batches, key=lambda places: padded_tokens(plan, lengths[among[places]]))]
+    return among[max(batches, key=lambda places: tokens_of(job, among[places]))]
 
 
 def _evaluates(job: PlannedJob) -> bool:
     """Whether rows are run without gradients while the optimiser's state is held."""
     features = job.plan.frozen.value != NOTHING and family_of(job.config)[0] is not None
     return bool(job.rows.validation or job.rows.test) or features
-
-
-def _trained_rows(job: PlannedJob) -> Encoded:
-    assert job.rows.train is not None
-    return job.rows.train
 
 
 def computes_frozen_part_once(plan: Plan) -> bool:

@@ -69,7 +69,7 @@ class OperatorFinding:
     """An operator that does not simply run on the GPU."""
 
     name: str
-    coverage: str
+    coverage: Coverage
     calls: int
     """In a step of the small model."""
     native_since: str | None
@@ -107,7 +107,7 @@ def judge(calls: Iterable[Call], table: Table) -> OperatorAnswer:
     return OperatorAnswer(
         len(native),
         tuple(
-            OperatorFinding(name, coverage.value, count, first_native(name, since=table.release))
+            OperatorFinding(name, coverage, count, first_native(name, since=table.release))
             for (name, coverage), count in sorted(lacking.items())
         ),
     )

@@ -24,7 +24,7 @@ from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.skeleton import make_skeleton, replace_tensors
 from pippin.models.training_mode import recompute_activations
-from pippin.models.used_rows import train_used_rows
+from pippin.models.used_rows import UsedRows, train_used_rows
 from pippin.plan.fits import RECOMPUTED
 from pippin.plan.frozen import NOTHING, frozen_layers
 from pippin.plan.plan import Plan
@@ -48,7 +48,6 @@ class OnPaper:
     flops: int
     moved: int
     """Bytes read and written."""
-    calls: int
     doubles: tuple[str, ...]
     """Operators that make float64, which some devices do not have."""
 
@@ -58,7 +57,6 @@ class PaperBackend(Backend):
 
     def __init__(self, target: Backend):
         super().__init__(target.index if target.works_on_paper else None)
-        self.target = target
         self.kind = target.kind if target.works_on_paper else "cpu"
         self.packed_attention, self.keeps_scores = target.packed_attention, target.keeps_scores
 
@@ -96,11 +94,6 @@ class PaperJob:
             if plan.activations.value == RECOMPUTED:
                 recompute_activations(model, recipe, self.backend)
         self.model = model
-
-    @property
-    def weights(self) -> int:
-        """Numbers in the model."""
-        return sum(tensor.numel() for tensor in self.model.state_dict().values())
 
     @property
     def trained(self) -> int:
@@ -153,8 +146,8 @@ class PaperJob:
             for tensor in (*self.model.parameters(), *self.model.buffers()):
                 recorder.add(tensor, WEIGHTS)
             for module in self.model.modules():
-                if (others := getattr(module, "others", None)) is not None:  # word vectors that are not trained
-                    recorder.add(others, WEIGHTS)
+                if isinstance(module, UsedRows):
+                    recorder.add(module.others, WEIGHTS)
             with recorder:
                 yield recorder
 
@@ -175,7 +168,7 @@ def _label(running: list[str], tensor: torch.Tensor) -> str:
 
 def _answer(recorder: Recorder) -> OnPaper:
     parts = {name: size for name, size in recorder.at_peak.items() if size > 0}
-    return OnPaper(recorder.peak, parts, recorder.flops, recorder.moved, recorder.calls, tuple(recorder.doubles))
+    return OnPaper(recorder.peak, parts, recorder.flops, recorder.moved, tuple(recorder.doubles))
 
 
 def summed(parts: dict[str, int]) -> dict[str, int]:

@@ -34,8 +34,6 @@ class Recorder(TorchDispatchMode):
         self.flops = 0
         self.moved = 0
         """Bytes that were read and written."""
-        self.calls = 0
-        """Of operators that compute something."""
         self.doubles: Counter[str] = Counter()
         """Operators that made a tensor of float64."""
         self._sizes: dict[int, tuple[int, str]] = {}
@@ -73,7 +71,6 @@ class Recorder(TorchDispatchMode):
         known = {tensor.untyped_storage()._cdata for tensor in taken}
         new = [tensor for tensor in made if tensor.untyped_storage()._cdata not in known]
         if new or function._schema.is_mutable:  # a view costs nothing
-            self.calls += 1
             self.moved += sum(tensor.nbytes for tensor in (*taken, *new))
         for tensor in new:
             if tensor.untyped_storage()._cdata not in self._sizes:

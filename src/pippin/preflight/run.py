@@ -11,7 +11,7 @@ from pippin.machine.backends import get_backend
 from pippin.machine.backends.mps import MpsBackend
 from pippin.machine.backends.mps_hazards import HAZARDS
 from pippin.machine.backends.mps_operators import Coverage, table
-from pippin.machine.backends.mps_releases import macos_floor
+from pippin.machine.backends.mps_releases import macos_floor, newest_torch
 from pippin.machine.check import dotted, release
 from pippin.models.attention import work_of
 from pippin.plan.fits import KEPT, RECOMPUTED
@@ -26,7 +26,6 @@ from pippin.preflight.memory import Forecast, forecast, made_to_fit
 from pippin.preflight.operators import OperatorAnswer, calls_of, has_fused_optimiser, judge
 from pippin.preflight.paper import summed
 from pippin.preflight.target import Target, smallest_macs
-from pippin.training.saving import SMALL_FILES
 
 #: Settings that need less memory, by their flags, in the order of how much they change.
 _LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -60,7 +59,7 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
         runs=runs,
         fits=fits,
         duration=_measured_duration(job, tried) or (_duration(found, target) if found else None),
-        disk=_disk(found) if found else 0,
+        disk=found.disk if found else 0,
         measured=tried,
         unknown=unknown,
     )
@@ -94,20 +93,19 @@ def judged_operators(config: Any, precision: str, torch: str) -> OperatorAnswer:
 def _release_problems(target: Target) -> Iterator[Problem]:
     floor = macos_floor(target.torch)
     if release(target.macos) < floor:
-        yield Problem(
-            f"torch {target.torch} needs macOS {dotted(floor)}, and this is {target.macos}",
-            "update macOS in System Settings, or install an older torch (`pippin doctor` there says which)",
-            stops=True,
-        )
+        newest = newest_torch(target.macos)
+        older = f", or: pip install 'torch=={newest}.*'" if newest else ""
+        what = f"torch {target.torch} needs macOS {dotted(floor)}, and this is {target.macos}"
+        yield Problem(what, f"update macOS in System Settings{older}", stops=True)
 
 
 def _operator_problems(operators: OperatorAnswer, target: Target, falls_back: bool) -> Iterator[Problem]:
     for finding in operators.findings:
         since = finding.native_since
         newer = f"pip install 'torch>={since}'" if since else "no release of torch has it yet"
-        if finding.coverage == Coverage.NEVER.value:
+        if finding.coverage is Coverage.NEVER:
             yield Problem(f"{finding.name} runs neither there nor on the CPU", f"{newer}; or --use_cpu", stops=True)
-        elif finding.coverage == Coverage.FALLBACK.value and not falls_back:
+        elif finding.coverage is Coverage.FALLBACK and not falls_back:
             cure = f"{newer}; or --mps_fallback on"
             yield Problem(f"{finding.name} does not exist on the Apple GPU in torch {target.torch}", cure, stops=True)
         else:
@@ -165,7 +163,8 @@ def _options(job: PlannedJob, found: Forecast) -> Iterator[Option]:
     if not quick:
         return
     for flags, changes, note in _LESS:
-        if job.plan.frozen.value != NOTHING and {"freeze", "unfreeze"} & changes.keys():
+        asked = all(getattr(job.recipe, name) == value for name, value in changes.items())
+        if asked or (job.plan.frozen.value != NOTHING and {"freeze", "unfreeze"} & changes.keys()):
             continue
         try:
             other = replanned(job, **changes)
@@ -189,9 +188,3 @@ def _measured_duration(job: PlannedJob, tried: Measured | None) -> Duration | No
     # The heaviest step was measured, so that most take less.
     seconds = job.plan.steps.value * tried.step
     return Duration(seconds / 2, seconds, seconds * 1.2, tried.step, "the heaviest step, measured on this computer")
-
-
-def _disk(found: Forecast) -> int:
-    """A checkpoint that is kept, one that is being written, and the model."""
-    state = 4 * found.weights + 8 * found.trained + SMALL_FILES
-    return 2 * state + 4 * found.weights

@@ -13,9 +13,10 @@ from typing import Any
 
 from pippin.checkpoints.packing import copied, write
 from pippin.checkpoints.store import Store
+from pippin.models.used_rows import UsedRows
 
 #: Bytes of a checkpoint beside its tensors: tokenizer, configuration, state.
-SMALL_FILES = 8 * 2**20
+_SMALL_FILES = 8 * 2**20
 #: Seconds of training that may be lost to a fault in what comes after it: less is not worth a checkpoint's time.
 _MAY_BE_LOST = 60.0
 
@@ -94,7 +95,16 @@ class Saver:
 
 
 def checkpoint_bytes(model: Any) -> int:
-    """About what a checkpoint takes on disk: the weights, and two numbers more for each that is trained."""
+    """About what a checkpoint takes on disk: the weights, and two numbers more for each that is trained.
+
+    Word vectors that never occur are written as if they were trained too.
+    """
+    unused = sum(module.others.numel() for module in model.modules() if isinstance(module, UsedRows))
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    moments = sum(8 * parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    return weights + moments + SMALL_FILES
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return weights + 4 * unused + 8 * (trained + unused) + _SMALL_FILES
+
+
+def room_needed(model: Any, kept: int) -> int:
+    """Bytes of the checkpoints that are kept, of one that is being written, and of the finished model."""
+    return (kept + 2) * checkpoint_bytes(model)

@@ -43,7 +43,7 @@ from pippin.training.optimiser import make_optimiser, make_schedule
 from pippin.training.predictions import write_predictions
 from pippin.training.resume import Resume, load_weights
 from pippin.training.run import RunFolder
-from pippin.training.saving import Saver, checkpoint_bytes
+from pippin.training.saving import Saver, room_needed
 from pippin.training.seeding import seed_everything
 from pippin.training.step import EagerStep
 
@@ -132,7 +132,7 @@ class Session:
 
     def check_room(self, folder: RunFolder) -> None:
         """Refuse to start what the disk cannot hold: the checkpoints that are kept, and one that is being written."""
-        needed = (self.store(folder).keep + 2) * checkpoint_bytes(self.model)
+        needed = room_needed(self.model, self.store(folder).keep)
         free = free_bytes(folder.path)
         if self.rows.train and free < needed:
             raise PippinError(
