@@ -47,8 +47,6 @@ SETTINGS = {
 def test_losses_scores_and_predictions(run_cli, word_file, write_rows, sober_model, flags):
     test = write_rows("test.csv", make_rows(25, seed=3))
     common = ["train", word_file, "--test_file", test, "--model_name_or_path", sober_model, "--max_steps", 12]
-    # By default each device puts the rows together as it likes best.
-    common += ["--train_sampling_strategy", "group_by_length"]
     common += ["--logging_steps", 1, "--learning_rate", "3e-3", *flags]
     for folder, device in (("gpu", []), ("cpu", ["--use_cpu"])):
         code, _, error = run_cli(*common, *device, "--output_dir", folder)
@@ -69,7 +67,6 @@ def test_numbers_to_predict_stay_in_float32(run_cli, write_rows, sober_model):
         code, _, error = run_cli(
             "train", write_rows("r.csv", rows), "--do_regression", "--model_name_or_path", sober_model,
             "--max_steps", 8, "--logging_steps", 1, "--output_dir", folder, *device,
-            "--train_sampling_strategy", "group_by_length",
         )  # fmt: skip
         assert code == 0, error
     assert losses("gpu") == pytest.approx(losses("cpu"), rel=1e-4)

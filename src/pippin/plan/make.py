@@ -161,7 +161,7 @@ def _choose_batching(recipe: Recipe, device: str, layout: str) -> Choice[str]:
     asked = recipe.train_sampling_strategy
     if asked is not None and asked != "group_by_length":
         return Choice(asked, "asked for by --train_sampling_strategy")
-    if asked is None and layout == PACKED:
+    if asked is None and layout == PACKED and get_backend(device).packed_attention == "kernel":
         return Choice("random", "nothing is padded, so like lengths need not go together")
     return Choice("windows", f"shuffled, then sorted by length within {WINDOW} batches: like lengths go together")
 
