@@ -22,7 +22,7 @@ from recording import RESULTS, record
 EPOCHS, BATCH = 3, 32
 
 
-def with_pippin(folder: Path, model: str, seed: int, rate: float, order: str = "windows") -> float:
+def with_pippin(folder: Path, model: str, seed: int, rate: float, order: str | None = None) -> float:
     import pippin
 
     with tempfile.TemporaryDirectory() as out:
@@ -93,11 +93,18 @@ def paired(ours: list[float], theirs: list[float]) -> dict[str, float | list[flo
     return {"mean": round(mean, 4), "interval": [round(mean - half, 4), round(mean + half, 4)], "p": round(p, 3)}
 
 
-#: Pippin with rows in random order, as the Trainer has them, shows what grouping by length does to the score.
-WAYS = {"trainer": with_trainer, "pippin": with_pippin, "pippin random": partial(with_pippin, order="random")}
+#: Pippin as it plans for the device; and in both orders, which shows what grouping by length does to the score.
+WAYS = {
+    "trainer": with_trainer,
+    "pippin": with_pippin,
+    "pippin windows": partial(with_pippin, order="windows"),
+    "pippin random": partial(with_pippin, order="random"),
+}
 
 
 def main() -> None:
+    import torch
+
     from pippin.models.loading import resolve_model
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -127,7 +134,8 @@ def main() -> None:
             others = {name: values for name, values in scores.items() if name != "trainer"}
             figures[-1]["minus_trainer"] = {name: paired(values, scores["trainer"]) for name, values in others.items()}
             print(f"rate {rate:g}: minus the Trainer {figures[-1]['minus_trainer']}")
-    print(record("trec_against_trainer", figures, arguments.results))
+    where = "_cuda" if torch.cuda.is_available() else ""
+    print(record(f"trec_against_trainer{where}", figures, arguments.results))
 
 
 if __name__ == "__main__":

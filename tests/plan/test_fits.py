@@ -106,6 +106,14 @@ def test_recorded_steps_are_given_up_before_activations():
     assert "recorded steps keep memory of their own" in narrow.step.reason
 
 
+def test_recorded_steps_have_parts_of_one_size():
+    many = {"max_steps": 1000, "devices": (NVIDIA, CPU)}
+    found = [made(budget / 10, **many) for budget in range(20, 45)]
+    recorded = {each.micro_batch.value for each in found if each.step.value == "captured"}
+    assert len(recorded) > 1
+    assert all(32 % rows == 0 for rows in recorded)
+
+
 def test_other_rows_are_not_left_out_for_memory():
     last = {"dataloader_drop_last": True, "num_train_epochs": 1.0}
     assert made(2.2, **last).micro_batch.value < 32

@@ -199,3 +199,20 @@ def test_taken_back_where_it_turns_out_slower(model, rows, monkeypatch):
     assert not step.is_compiled
     assert step.replays.records
     train(step, rows, epochs=1)
+
+
+def test_only_planned_shapes_are_compiled(model, rows, monkeypatch):
+    step, compiled = make_step(model, rows), set()
+
+    def compiler(forward, **_):
+        def run(states, *arguments, **named):
+            compiled.add(states.shape[1])
+            return forward(states, *arguments, **named)
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", compiler)
+    step.compile()
+    train(step, rows)
+    assert compiled
+    assert compiled <= set(step.replays.shapes.capacities), "an epoch's last batch has a shape of its own"

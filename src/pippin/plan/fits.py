@@ -120,7 +120,8 @@ def _cheapest_first(job: MemoryJob, first: _Measures) -> Iterator[_Measures]:
     first = replace(first, copies_state=False)
     for captured in {first.captured: 0, False: 0}:
         for rows in (whole, *smaller):
-            yield replace(first, rows=rows, captured=captured)
+            if not captured or job.batch % rows == 0:  # recorded steps want parts of one size
+                yield replace(first, rows=rows, captured=captured)
     plain = replace(first, captured=False)
     at_once = replace(plain, rows=job.batch, tokens=0, in_backward=True)
     # Clipping and the loss scaler need the whole gradient, and so does a sum over micro-batches.

@@ -112,7 +112,7 @@ class PaperJob:
             for rows in micro_batches:
                 batch = self._batch(rows)
                 assert batch.labels is not None
-                self.loss(self.network.logits(batch), batch.labels).backward()
+                self.loss(self.network.logits(batch), self.backend.to_device(batch.labels)).backward()
             for hook in hooks:
                 hook.remove()
         for parameter in self.model.parameters():
@@ -142,7 +142,7 @@ class PaperJob:
     @contextmanager
     def _recorded(self) -> Iterator[Recorder]:
         with self.mode, self.backend.attending(), naming_modules(self.model) as running:
-            recorder = Recorder(lambda tensor: _label(running, tensor))
+            recorder = Recorder(self.backend.kind, lambda tensor: _label(running, tensor))
             for tensor in (*self.model.parameters(), *self.model.buffers()):
                 recorder.add(tensor, WEIGHTS)
             for module in self.model.modules():

@@ -23,8 +23,10 @@ _PIECE = 512
 class Recorder(TorchDispatchMode):
     """Watches every call to an operator while it is entered."""
 
-    def __init__(self, label: Callable[[torch.Tensor], str]):
+    def __init__(self, kind: str, label: Callable[[torch.Tensor], str]):
         super().__init__()
+        self.kind = kind
+        """Of the device whose memory is counted."""
         self.label = label
         """What a new tensor is for."""
         self.held = 0
@@ -65,11 +67,15 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
         named = named or {}
-        found = function(*arguments, **named)
+        found = _call(function, arguments, named)
         made = [each for each in tree_leaves(found) if isinstance(each, torch.Tensor)]
         taken = [each for each in tree_leaves((arguments, named)) if isinstance(each, torch.Tensor)]
         known = {tensor.untyped_storage()._cdata for tensor in taken}
-        new = [tensor for tensor in made if tensor.untyped_storage()._cdata not in known]
+        new = [
+            tensor
+            for tensor in made
+            if tensor.untyped_storage()._cdata not in known and tensor.device.type == self.kind
+        ]
         if new or function._schema.is_mutable:  # a view costs nothing
             self.moved += sum(tensor.nbytes for tensor in (*taken, *new))
         for tensor in new:
@@ -81,6 +87,14 @@ class Recorder(TorchDispatchMode):
         if packet in flop_registry:
             self.flops += flop_registry[packet](*arguments, **named, out_val=found)
         return found
+
+
+def _call(function: Any, arguments: Any, named: Any) -> Any:
+    if function is torch.ops.aten._efficient_attention_backward.default:
+        # torch's rule for the shapes of this one takes an argument too few (seen in 2.11 and 2.13).
+        query, key, value = arguments[1:4]
+        return (*map(torch.empty_like, (query, key, value)), query.new_empty(()))
+    return function(*arguments, **named)
 
 
 @contextmanager

@@ -2,71 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from rich.progress import BarColumn, Progress, TextColumn
 
+from pippin.report.happenings import NOTES, WARNINGS, Figures
 from pippin.report.terminal import Terminal
-from pippin.report.words import clock_time, duration, fit, memory
+from pippin.report.words import clock_time, fit, memory
 
 _BAR_WIDTH = 16
-
-Figures = dict[str, Any]
-Sentence = Callable[[Figures], str]
-
-
-def _relieved(figures: Figures) -> str:
-    before, after = memory(figures["before"]), memory(figures["after"])
-    return f"the device held {before}, near its limit: what was unused is given back, {after} remain."
-
-
-def _slept(figures: Figures) -> str:
-    lasted = duration(figures["seconds"])
-    if figures["sure"]:
-        return f"the computer slept for {lasted}"
-    return f"one step took {lasted} longer than others: the computer slept?"
-
-
-#: Events that are told in a sentence, by name.
-_WARNINGS: dict[str, Sentence] = {
-    "slow": lambda figures: (
-        f"running at {figures['share']:.0%} of the speed at the start: the computer is probably too hot or low on "
-        "power, or other programs are busy. Plug it in, let air reach it, close what is not needed."
-    ),
-    "smaller_batches": lambda figures: (
-        f"memory ran out at step {figures['step']}: from here on at most {figures['rows']} rows go through the model "
-        "at once. The step was done again, and the gradient stays the same."
-    ),
-    "recomputing": lambda figures: (
-        f"memory ran out at step {figures['step']} with a single row: from here on activations are recomputed in the "
-        "backward pass, which is slower. The step was done again, and the gradient stays the same."
-    ),
-    "smaller_evaluation_batches": lambda figures: (
-        "memory ran out in an evaluation: its batches are smaller from here on, with the same results."
-    ),
-    "best_lost": lambda figures: (
-        f"the best model, that of step {figures['step']}, cannot be used ({figures['why']}): the last one is kept."
-    ),
-    "fallback": lambda figures: (
-        f"the device has no kernel for {figures['operator']}: it runs on the CPU, with copies both ways."
-    ),
-}
-_NOTES: dict[str, Sentence] = {
-    "kept_awake": lambda figures: (
-        "the computer stays awake while it trains; a closed lid still puts a laptop to sleep."
-    ),
-    "relieved": _relieved,
-    "compiling": lambda figures: (
-        f"compiling the model: it takes about {duration(figures['costs'])} and should save "
-        f"{duration(figures['saves'])} of the rest of the run."
-    ),
-    "compiled": lambda figures: (
-        f"compiled steps take {1 / figures['faster']:.0%} of the time"
-        + (": the run goes on with them." if figures["faster"] > 1 else ": the run goes back to the others.")
-    ),
-    "slept": _slept,
-}
 
 
 class TrainingProgress:
@@ -79,10 +21,10 @@ class TrainingProgress:
 
     def on_event(self, name: str, figures: Figures) -> None:
         """Show an event; warnings are shown even when little is to be said."""
-        if name in _WARNINGS:
-            self.terminal.warn(_WARNINGS[name](figures))
-        elif name in _NOTES:
-            self.terminal.note(_NOTES[name](figures))
+        if name in WARNINGS:
+            self.terminal.warn(WARNINGS[name](figures))
+        elif name in NOTES:
+            self.terminal.note(NOTES[name](figures))
         elif name == "trained":
             self.stop()
         elif self.terminal.quiet:

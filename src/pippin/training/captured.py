@@ -6,6 +6,7 @@ whole step at once: forward, backward, clipping and the optimiser.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,8 @@ class CapturedStep(EagerStep):
 
     def gradients(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
         self.is_replay = self.replays.can(micro_batches)
-        with self.layers.used():
+        # Any other shape, such as an epoch's last batch, would be compiled anew.
+        with self.layers.used() if self.replays.holds(micro_batches) else nullcontext():
             if not self.is_replay:
                 self.optimiser.zero_grad(set_to_none=True)  # a replay leaves its gradients behind
                 return super().gradients(micro_batches)

@@ -27,12 +27,16 @@ class Replays:
 
     def can(self, batches: list[Batch]) -> bool:
         """Whether this work can be replayed; if not, and the shape is a planned one, it can the next time."""
-        if not all(self.shapes.holds(batch) for batch in batches):
+        if not self.holds(batches):
             return False
         shape = _shape(batches)
         known = shape in self.tried
         self.tried.add(shape)
         return known
+
+    def holds(self, batches: list[Batch]) -> bool:
+        """Whether these have planned shapes."""
+        return all(self.shapes.holds(batch) for batch in batches)
 
     def __call__(self, batches: list[Batch], work: Work) -> Any:
         """Replay the work, which is recorded where it was not yet; what it returns is overwritten by the next call."""
