@@ -66,6 +66,9 @@ $(VENV)/.test: $(VENV)/.base emulated_mps/pyproject.toml
 ifneq ($(shell uname),Darwin)
 	$(INSTALL) --editable './emulated_mps[test]'
 	$(BIN)/python -m emulated_mps.build
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && \
+		apt-get install -qq -y --no-install-recommends chromium; } || \
+		echo "no Chromium: the tests of web pages in a browser are skipped (apt-get install chromium)"
 endif
 	touch $@
 

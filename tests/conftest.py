@@ -226,6 +226,7 @@ def screen():
 
     def make(width: int = 100, tty: bool = False, **settings) -> tuple[Terminal, io.StringIO]:
         out = io.StringIO()
+        out.isatty = lambda: tty  # type: ignore[method-assign]
         console = Console(file=out, width=width, force_terminal=tty, highlight=False, color_system=None)
         return Terminal(console=console, **settings), out
 

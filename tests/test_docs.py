@@ -28,6 +28,7 @@ def test_flags_named_in_the_guide_exist(page):
     known = {*recipe_fields(), *ALIASES, *NOT_NEEDED, *REFUSED, "config", "help", "version"}
     known |= {"text", "text2", "file", "output", "int8", "json", "machine"}  # of `pippin predict` and `pippin doctor`
     known |= {"chip", "gpu_cores", "memory", "macos", "torch", "compare", "measure", "chart", "page"}  # of preflight
+    known |= {"minutes", "repeats", "cool_down", "against", "full"}  # of `pippin bench`
     named = set(re.findall(r"--([a-z][a-z0-9_]+)", page.read_text()))
     assert named - known - {"editable", "processes", "model", "seeds"} == set()
 

@@ -12,6 +12,7 @@ from pippin.errors import PippinError
 from pippin.machine.backends import check_device_name, prepare_environment
 from pippin.recipe.reading import recipe_from
 from pippin.report.report import Report
+from pippin.report.trackers.installed import check_installed
 
 if TYPE_CHECKING:
     from pippin.predictor import Predictor
@@ -29,6 +30,7 @@ def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **set
     with _python_words():
         if reading.recipe.device:
             check_device_name(reading.recipe.device)
+        check_installed(reading.recipe.report_to or ())
         too_late = prepare_environment(reading.recipe.mps_fallback == "on")
         from pippin.job import run_job
         from pippin.report.terminal import Terminal

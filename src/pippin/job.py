@@ -11,7 +11,6 @@ from dataclasses import replace
 from pippin.checkpoints.durable import disk_words
 from pippin.checkpoints.lock import locked
 from pippin.checkpoints.store import Store
-from pippin.data.dataset import Dataset
 from pippin.failures.explained import explained, write_here
 from pippin.machine.backends import get_backend
 from pippin.machine.backends.base import Backend
@@ -21,15 +20,21 @@ from pippin.planned import PlannedJob, plan_job
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
 from pippin.report.card import model_card
+from pippin.report.page.history import read_history
+from pippin.report.page.live import LivePage
+from pippin.report.page.run_page import NAME as REPORT_PAGE
+from pippin.report.page.run_page import run_page
 from pippin.report.progress import TrainingProgress
 from pippin.report.report import Report
 from pippin.report.results import evaluation_results, make_report, train_results
-from pippin.report.terminal import Terminal
+from pippin.report.terminal import Terminal, escape
+from pippin.report.trackers.trackers import Trackers
+from pippin.training.data_card import data_card
 from pippin.training.events import Events
 from pippin.training.inference import Evaluation
 from pippin.training.interrupts import Interrupted
 from pippin.training.resume import Resume, find_checkpoint, prepare_resume, run_before
-from pippin.training.run import DataCard, Run, RunFolder, now, open_folder
+from pippin.training.run import Run, RunFolder, now, open_folder
 from pippin.training.saving import checkpoint_bytes
 from pippin.training.seeding import deterministic_kernels
 from pippin.training.session import Session, keeps_checkpoints
@@ -70,7 +75,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
 
 def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
     """A finished run is left as it is."""
-    terminal.say(f"{folder.path} is finished: there is nothing to go on with.")
+    terminal.say_where(escape(f"{folder.path} is finished: there is nothing to go on with."))
     assert folder.before is not None
     if not keeps_checkpoints(folder.before.recipe, folder.before.plan):  # it may have died while removing them
         Store(folder.checkpoints).drop_all()
@@ -113,6 +118,8 @@ def _carry_out(
     recipe, rows = session.recipe, session.rows
     results: dict[str, float] = {}
     session.inference.notice = events.emit
+    if verification:
+        events.emit("verified", words=verification)
     outcome = session.train(folder, events, resume) if rows.train else None
     if outcome and outcome.micro_batch < session.plan.micro_batch.value:
         fitting = Choice(outcome.micro_batch, f"memory ran out with {session.plan.micro_batch.value}")
@@ -156,8 +163,8 @@ def _fallbacks(recipe: Recipe, backend: Backend, events: Events) -> AbstractCont
 @contextmanager
 def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, terminal: Terminal) -> Iterator[Events]:
     """The run's folder with its record written first; whatever happens inside, the record says how it ended."""
-    card, fingerprint = _data_card(job.data), job.fingerprint
-    run = Run(job.recipe.public(), job.machine, job.plan, card, job.model, now(), fingerprint=fingerprint)
+    card = data_card(job.recipe, job.data, job.rows, job.plan)
+    run = Run(job.recipe.public(), job.machine, job.plan, card, job.model, now(), fingerprint=job.fingerprint)
     progress = TrainingProgress(terminal)
     if resume is not None and folder.before is not None:
         folder.go_on(run, resume.step)
@@ -165,9 +172,14 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
     else:
         folder.begin(run)
         events = Events(folder.events_path, progress.on_event)
+    page = LivePage(folder)
+    events.listen(page.on_event)
+    trackers = Trackers(job.recipe, folder, terminal.warn)
+    events.listen(trackers.on_event)
     if resume is not None:
         events.emit("resumed", step=resume.step, changes=list(resume.changes))
     try:
+        trackers.open(resume.step if resume else 0)
         yield events
     except BaseException as error:
         progress.stop()
@@ -175,28 +187,16 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
         with suppress(OSError):  # a full disk refuses this too
             events.emit(status, error=type(error).__name__)
             folder.update(status=status)
+            page.end()
         if isinstance(error, KeyboardInterrupt):
-            words = f"{error or 'stopped at once'}. Go on with: pippin resume {folder.path}"
+            words = f"{str(error) or 'stopped at once'}. Go on with: pippin resume {folder.path}"
             raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
         raise
     finally:
         progress.stop()
+        trackers.close()
         with suppress(OSError):
             events.close()
-
-
-def _data_card(data: Dataset) -> DataCard:
-    splits = {"train": data.train, **data.validation, **data.test}
-    return DataCard(
-        name=data.name,
-        task=data.task.name,
-        text_columns=data.columns.text,
-        label_column=data.columns.label,
-        classes=data.labels.names,
-        regression=data.labels.regression,
-        rows={name: len(split) for name, split in splits.items() if split is not None},
-        columns_reason=data.columns.reason,
-    )
 
 
 def _predict(session: Session, folder: RunFolder, terminal: Terminal) -> dict[str, Evaluation]:
@@ -212,7 +212,9 @@ def _publish(folder: RunFolder, report: Report, events: Events) -> None:
     folder.write_json("all_results.json", dict(sorted(report.results.items())))
     folder.write_json("report.json", to_json(report))
     assert folder.run is not None
+    finished = replace(folder.run, status="finished", results=report.results)
     if "train_loss" in report.results:
-        folder.write("README.md", model_card(replace(folder.run, status="finished", results=report.results), report))
+        folder.write("README.md", model_card(finished, report))
     events.emit("finished", **report.results)
+    folder.write(REPORT_PAGE, run_page(finished, read_history(folder.events_path), report, str(folder.path)))
     folder.update(status="finished", results=report.results)  # last: what is finished is whole

@@ -171,7 +171,7 @@ def test_refused_flags_at_their_default_are_fine():
 @pytest.mark.parametrize(
     "words",
     [
-        "--report_to wandb",
+        "--report_to all",
         "--torch_compile_mode max-autotune",
         "--push_to_hub",
         "--ignore_data_skip",
@@ -181,6 +181,29 @@ def test_refused_flags_at_their_default_are_fine():
 def test_what_cannot_be_honoured_is_refused_with_the_reason(words):
     with pytest.raises(Mistakes, match=words.split()[0]):
         read_command(words.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--report_to mlflow,trackio",
+        "--report_to mlflow trackio",
+        "--report_to mlflow --report_to trackio",
+        "--report_to=mlflow --report-to trackio",
+    ],
+)
+def test_several_names_after_one_flag(words, monkeypatch):
+    monkeypatch.setattr("pippin.cli.train.CHECKS", {})
+    recipe = read_command([*words.split(), "reviews.csv"]).recipe
+    assert recipe.report_to == ("mlflow", "trackio")
+    assert recipe.data == "reviews.csv"
+
+
+@pytest.mark.parametrize("word", ["-q", "--quiet"])
+def test_quiet(word):
+    recipe = read_command([word, "reviews.csv"]).recipe
+    assert recipe.quiet
+    assert recipe.data == "reviews.csv"
 
 
 @pytest.mark.parametrize("suffix", ["yaml", "json"])

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import logging
+import os
+import pty
 
 import pytest
 
 from pippin.report.progress import TrainingProgress
+from pippin.report.terminal import Terminal, make_console
 
 LOG = {
     "step": 3, "epoch": 0.5, "loss": 1.25, "learning_rate": 1e-4, "samples_per_second": 180.4,
@@ -44,12 +48,53 @@ def test_live_bar_on_a_terminal(follow):
     assert progress.bar is None
 
 
-def test_narrow_bar_keeps_the_time_left(follow):
-    progress, out = follow(width=50, tty=True)
-    progress.on_event("started", {"steps": 9})
+@pytest.mark.parametrize(("width", "steps"), [(50, 9), (40, 9), (40, 1000)])
+def test_narrow_bar_keeps_the_time_left(follow, width, steps):
+    progress, out = follow(width=width, tty=True)
+    progress.on_event("started", {"steps": steps})
     progress.on_event("log", LOG)
     progress.on_event("trained", {})
-    assert "3/9 1:15 left" in out.getvalue()
+    assert f"3/{steps} 1:15 left" in out.getvalue()
+
+
+def test_a_warning_stands_above_the_bar(follow):
+    progress, out = follow(tty=True)
+    progress.on_event("started", {"steps": 9})
+    progress.on_event("log", LOG)
+    progress.on_event("slow", {"step": 4, "share": 0.5})
+    progress.on_event("trained", {})
+    above, _, below = out.getvalue().partition("warning: running at 50%")
+    assert above.endswith("\x1b[2K"), "the bar's line is wiped first"
+    assert "training" in below, "and drawn again below"
+
+
+def test_log_lines_of_other_libraries_stand_above_the_bar(follow, capsys):
+    logger, handler = logging.getLogger("some.library"), logging.StreamHandler()
+    logger.addHandler(handler)
+    standard = handler.stream
+    progress, out = follow(tty=True)
+    progress.on_event("started", {"steps": 9})
+    logger.warning("too few threads")
+    progress.on_event("trained", {})
+    assert "too few threads" in out.getvalue()
+    assert handler.stream is standard
+    logger.warning("after the bar")
+    logger.removeHandler(handler)
+    assert capsys.readouterr().err == "after the bar\n"
+
+
+def test_a_closed_terminal_stops_nothing():
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        terminal = Terminal(console=make_console(stream))
+        progress = TrainingProgress(terminal)
+        progress.on_event("started", {"steps": 9})
+        os.close(ours)
+        progress.on_event("log", LOG)
+        progress.on_event("slow", {"step": 4, "share": 0.5})
+        progress.on_event("evaluation", {"epoch": 1.0, "eval_accuracy": 0.5})
+        progress.stop()
+        terminal.say("and nobody hears it")
 
 
 def test_a_slow_run_is_a_warning_and_sleep_a_note(follow):

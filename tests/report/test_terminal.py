@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import sys
 
+import pytest
+from rich.cells import cell_len
+
+from pippin.machine.check import NOTE, Check
 from pippin.plan.plan import Choice, Plan
+from pippin.recipe.reading import recipe_from
 from pippin.report.report import Report
+from pippin.report.terminal import Terminal
 
 
 def plan(**changes) -> Plan:
@@ -63,11 +69,90 @@ def test_markup_in_data_stays_text(screen):
     assert "runs/[bold]x" in out.getvalue()
 
 
-@pytest.mark.parametrize("width", [40, 60, 200])
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_any_width(screen, width):
-    terminal, out = screen(width=width)
+    terminal, out = screen(width=width, tty=True)
     terminal.show_plan(plan(), "headline")
-    assert all(len(line) <= width for line in out.getvalue().splitlines())
+    terminal.warn("words " * 40)
+    figures = {"precision": 0.5, "recall": 0.25, "f1": 0.125, "rows": 4}
+    names = ["x" * 300, "字" * 90, "plain"]
+    terminal.show_report(
+        Report("run", {}, "accuracy", per_class=dict.fromkeys(names, figures), confusion=[[1, 2, 3]] * 3)
+    )
+    lines = out.getvalue().splitlines()
+    assert all(cell_len(line) <= width for line in lines)
+    assert sum("0.500" in line and "0.250" in line and "0.125" in line for line in lines) == 3, "no figure is cut"
+    assert any(line.startswith("plain ") for line in lines)
+
+
+def test_a_narrow_plan_has_its_reasons_below(screen):
+    terminal, out = screen(width=40, tty=True)
+    terminal.show_plan(plan(), "headline")
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    place = lines.index("  learning rate  1.00e-04")
+    assert lines[place + 1] == "      why learning_rate"
+    assert "" not in lines
+
+
+def test_a_path_is_never_broken(screen):
+    terminal, out = screen(width=40, tty=True)
+    folder = "/a/very/long/path" * 9
+    terminal.show_report(Report(folder, {}, "accuracy", best_step=1))
+    assert f"saved in {folder}\n" in out.getvalue()
+
+
+def test_the_quiet_switch_tells_where_the_results_are(capsys):
+    terminal = Terminal.for_recipe(recipe_from({"quiet": True}).recipe)
+    terminal.say("plan")
+    terminal.note("note")
+    terminal.warn("look out")
+    terminal.show_report(Report("runs/x", {"eval_accuracy": 0.5}, "accuracy", best_step=1))
+    assert capsys.readouterr().out == "warning: look out\nsaved in runs/x\n"
+
+
+@pytest.mark.parametrize("level", ["warning", "error", "critical"])
+def test_a_log_level_hides_that_too(capsys, level):
+    terminal = Terminal.for_recipe(recipe_from({"log_level": level}).recipe)
+    terminal.show_report(Report("runs/x", {"eval_accuracy": 0.5}, "accuracy", best_step=1))
+    assert capsys.readouterr().out == ""
+
+
+def on_a_terminal(monkeypatch, **variables) -> Terminal:
+    """A Terminal on standard output, which says that it is one."""
+    for name in ("CI", "NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", "COLORTERM": "truecolor", **variables}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    return Terminal()
+
+
+def test_colours_and_a_bar_on_a_terminal(monkeypatch, capsys):
+    terminal = on_a_terminal(monkeypatch)
+    assert terminal.live
+    terminal.warn("look out")
+    assert "\x1b[33m" in capsys.readouterr().out
+
+
+def test_no_colour_where_none_is_wanted(monkeypatch, capsys):
+    terminal = on_a_terminal(monkeypatch, NO_COLOR="1")
+    assert terminal.live
+    terminal.warn("look out")
+    assert capsys.readouterr().out == "warning: look out\n"
+
+
+@pytest.mark.parametrize("variables", [{"CI": "true"}, {"CI": "1"}, {"TERM": "dumb"}])
+def test_plain_lines_in_ci_and_on_dumb_terminals(monkeypatch, variables):
+    assert not on_a_terminal(monkeypatch, **variables).live
+
+
+def test_plain_lines_in_a_pipe_even_with_colours(monkeypatch, capsys):
+    on_a_terminal(monkeypatch, CI="false", FORCE_COLOR="1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    terminal = Terminal()
+    assert not terminal.live
+    terminal.warn("words " * 40)
+    assert capsys.readouterr().out.count("\n") == 1, "a pipe has no width"
 
 
 def test_pair_models_show_how_to_give_two_texts(screen):
@@ -94,3 +179,16 @@ def test_confusion_matrix_up_to_eight_classes(screen):
     many = Report("run", {}, "accuracy", per_class=dict.fromkeys(names, figures), confusion=[[0] * 9] * 9)
     terminal.show_report(many)
     assert "taken for" not in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (30, ["note  GPU", "      no such card in this", "      computer", "      → Look inside it"]),
+        (80, ["note  GPU  no such card in this computer", "           → Look inside it"]),
+    ],
+)
+def test_the_doctor_keeps_to_his_margin(screen, width, lines):
+    terminal, out = screen(width=width, tty=True)
+    terminal.show_checks([Check("GPU", NOTE, "no such card in this computer", "", "Look inside it")], ready=True)
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == [*lines, "", "Ready."]

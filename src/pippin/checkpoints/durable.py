@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pippin.errors import PippinError
@@ -15,15 +15,22 @@ from pippin.machine.check import gigabytes
 
 def write_text(path: Path, text: str) -> None:
     """Write a small file so that it appears whole or not at all, and survives a power cut."""
+    replace_text(path, text, synced=True)
+    sync(path.parent)
+
+
+def replace_text(path: Path, text: str, synced: bool = False) -> None:
+    """Write a file so that nobody ever sees half of it; a power cut may take it back."""
     partial = path.with_name(partial_name(path.name))
     try:
         partial.write_text(text, encoding="utf-8")
-        sync(partial)
+        if synced:
+            sync(partial)
         os.replace(partial, path)
     except OSError:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise
-    sync(path.parent)
 
 
 def partial_name(name: str) -> str:

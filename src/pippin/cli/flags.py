@@ -6,12 +6,16 @@ import re
 import shutil
 import textwrap
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from pippin.errors import nearest
 from pippin.recipe.fields import Field, recipe_fields
 from pippin.recipe.foreign import ALIASES, SWITCH_WORDS
 from pippin.recipe.reading import FALSE_WORDS, TRUE_WORDS, Given, is_switch
+
+#: The only flags with one dash.
+_SHORT = {"q": "quiet"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ def split_words(arguments: list[str]) -> Words:
         typed, equals, value = word.partition("=")
         one_dash = not typed.startswith("--")
         name = typed[1 if one_dash else 2 :].replace("-", "_")
+        if one_dash and name in _SHORT:
+            one_dash, name = False, _SHORT[name]
         following = arguments[position] if position < len(arguments) else None
         takes_word = not equals and following is not None and _is_value_of(name, following)
         position += takes_word
@@ -47,8 +53,30 @@ def split_words(arguments: list[str]) -> Words:
         elif not equals and not takes_word and _needs_value(name):
             mistakes.append(f"{typed} needs a value after it.")
         else:
-            settings.append(Given(name, value if equals else following if takes_word else True, typed))
+            given = Given(name, value if equals else following if takes_word else True, typed)
+            more = _more_names(name, arguments[position:])
+            position += len(more)
+            settings.append(_with_others(given, more, settings))
     return Words(settings, positional, mistakes)
+
+
+def _names(name: str) -> tuple[str, ...]:
+    """The names that a flag takes one or several of; nothing for all other flags."""
+    field = recipe_fields().get(name)
+    return field.choices if field is not None and field.kind is tuple else ()
+
+
+def _more_names(name: str, words: list[str]) -> list[str]:
+    """`--report_to tensorboard wandb`, as Hugging Face's scripts take it: the names after the first."""
+    return list(takewhile(lambda word: word in _names(name), words))
+
+
+def _with_others(given: Given, more: list[str], before: list[Given]) -> Given:
+    """A flag that takes several names, with those of the same flag before it."""
+    if not _names(given.name):
+        return given
+    earlier = [str(other.value) for other in before if other.name == given.name][-1:]
+    return Given(given.name, ",".join([*earlier, str(given.value), *more]), given.said_as)
 
 
 def _is_flag(word: str) -> bool:
@@ -98,7 +126,7 @@ def help_page(intro: str) -> str:
 def _value_name(field: Field) -> str:
     if field.kind is bool:
         return " [true|false]"
-    if field.choices:
+    if field.choices and field.kind is not tuple:
         return " " + "|".join(field.choices) if len(field.choices) <= 4 else " NAME"
     return {int: " N", float: " NUMBER", dict: " JSON", tuple: " NAME[,NAME]"}.get(field.kind, " WORD")
 

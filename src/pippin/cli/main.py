@@ -22,6 +22,8 @@ COMMANDS = {
     "resume": ("pippin.cli.resume", "Go on with a run that was interrupted, to the result that it would have had."),
     "verify": ("pippin.cli.verify", "Does the GPU give the CPU's results for this model and these rows?"),
     "predict": ("pippin.cli.predict", "Label texts with a trained model."),
+    "bench": ("pippin.cli.bench", "How fast is a model on each device of this machine, and which one to use?"),
+    "report": ("pippin.cli.report", "The web page of a run, or of several beside each other."),
 }
 
 

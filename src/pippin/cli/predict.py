@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pippin.training.predictions import Prediction
 
 HELP = """
-Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--device NAME] [--int8]
+Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--device NAME] [--int8] [--quiet]
 
 Label texts with a trained model: a run of Pippin's, any folder of a transformers classifier, or its
 name on the Hugging Face Hub (org/name).
@@ -41,6 +41,7 @@ name on the Hugging Face Hub (org/name).
   --device NAME      cpu, cuda or mps. Default: the best one here.
   --int8             Inexact, and faster: the model computes in 8 bits, so labels may differ from the exact
                      model's. On the CPU only.
+  --quiet, -q        No progress bar and no notes.
 Without --text and --file, each line of standard input is a text.
 Every row of the input comes back in its place, with the columns label and score added (predicted_label
 and predicted_score where the input has such columns). A row whose text is empty or blank comes back too,
@@ -77,7 +78,7 @@ def run(arguments: list[str]) -> int:
         predictor = _load(request)
         columns = text_columns(rows, request, predictor)
         with _device_errors(request, predictor):
-            done = _label(rows, columns, predictor, file, output)
+            done = _label(rows, columns, predictor, file, request)
     if output is not None:
         say(f"{done.rows} rows written to {output}")
     if done.empty:
@@ -94,28 +95,26 @@ def _load(request: Request) -> Predictor:
     from pippin.models.int8 import INEXACT
     from pippin.predictor import Predictor, is_hub_name, is_in_hub_cache
 
-    if is_hub_name(request.run) and not is_in_hub_cache(request.run):
+    is_quiet = "quiet" in request.flags
+    if is_hub_name(request.run) and not is_in_hub_cache(request.run) and not is_quiet:
         say(f"{request.run} is no folder here; asking the Hub")
     predictor = Predictor.load(request.run, request.one("device"), int8="int8" in request.flags)
-    if "int8" in request.flags:
+    if "int8" in request.flags and not is_quiet:
         say(INEXACT)
     return predictor
 
 
-def _label(
-    rows: TableStream, columns: tuple[str, ...], predictor: Predictor, file: TextIO, output: str | None
-) -> _Done:
+def _label(rows: TableStream, columns: tuple[str, ...], predictor: Predictor, file: TextIO, request: Request) -> _Done:
     """Read, label and write chunk after chunk."""
-    from rich.console import Console
-
     from pippin.cli.predict_input import to_label
     from pippin.report.progress import TrainingProgress
-    from pippin.report.terminal import Terminal
+    from pippin.report.terminal import Terminal, make_console
     from pippin.training.predictions import LabelledWriter
 
+    output = request.one("output")
     shown = file is sys.stdout and file.isatty()
     # A bar would run through the rows where both are on the screen.
-    terminal = Terminal(console=Console(stderr=True), live=not shown)
+    terminal = Terminal(console=make_console(sys.stderr), live=not shown, quiet="quiet" in request.flags)
     progress = TrainingProgress(terminal)
     predictor.inference.notice = lambda name, **figures: progress.on_event(name, figures)
     writer = LabelledWriter(_Screen() if shown else file, Path(output or "").suffix.lower(), rows.names)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pippin.errors import Mistakes, PippinError, nearest
 
 _FLAGS = {"text", "text2", "file", "text_column", "output", "encoding", "device"}
-_SWITCHES = {"int8"}
+_SWITCHES = {"int8", "quiet"}
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ def read_request(arguments: list[str]) -> Request:
             positional.append(word)
             continue
         typed, equals, value = word.partition("=")
-        name = typed.lstrip("-").replace("-", "_")
-        if not word.startswith("--"):
+        name = "quiet" if typed == "-q" else typed.lstrip("-").replace("-", "_")
+        if not word.startswith("--") and typed != "-q":
             mistakes.append(f"{typed}: flags start with two dashes.{nearest(name, known, '--')}")
         elif name not in known:
             mistakes.append(f"{typed}: there is no such flag.{nearest(name, known, '--')}")

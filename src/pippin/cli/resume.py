@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pippin.cli.flags import split_words
-from pippin.cli.train import carry_out
+from pippin.cli.train import CHECKS, carry_out
 from pippin.errors import Mistakes, PippinError
-from pippin.machine.backends import check_device_name
-from pippin.recipe.fields import recipe_fields
+from pippin.recipe.command import given_settings
 from pippin.recipe.reading import Given, read_recipe
 
 HELP = """
@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
     if len(words.positional) != 1:
         raise PippinError("name the folder of one run: pippin resume RUN.")
     settings = [*settings_of_run(words.positional[0]), *words.settings, Given("resume", True, "resume")]
-    return carry_out(read_recipe(settings, checks={"device": check_device_name}))
+    return carry_out(read_recipe(settings, checks=CHECKS))
 
 
 def settings_of_run(folder: str) -> list[Given]:
@@ -44,7 +44,5 @@ def settings_of_run(folder: str) -> list[Given]:
     run = read_run(Path(folder))
     if run is None:
         raise PippinError(f"{folder} is no run of Pippin's: it has no run.json that can be read.")
-    given = {name: getattr(run.recipe, name) for name in recipe_fields()}
-    given |= {"output_dir": folder, "overwrite_output_dir": False}
-    defaults = {name: field.default for name, field in recipe_fields().items()}
-    return [Given(name, value, f"--{name}") for name, value in given.items() if value != defaults[name]]
+    recipe = replace(run.recipe, output_dir=folder, overwrite_output_dir=False, quiet=False)
+    return [Given(name, value, f"--{name}") for name, value in given_settings(recipe).items()]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pippin.cli.flags import help_page, split_words
 from pippin.data.tasks import known_task
 from pippin.machine.backends import check_device_name, prepare_environment
 from pippin.recipe.files import settings_from_file
 from pippin.recipe.reading import Given, Reading, read_recipe
+from pippin.report.trackers.installed import check_installed
 
 INTRO = """
 Usage: pippin train [FILE|FOLDER] [--flag value ...] [--config FILE]
@@ -25,6 +28,13 @@ What is left out is chosen from the model, the data and the machine, and printed
 training. Flags may be written --like_this or --like-this; a YAML or JSON file of the same names goes in
 with --config, and flags win over it. Hugging Face's run_glue.py flags work under their own names.
 """
+
+#: What only other packages can judge, asked before any of them does work.
+CHECKS: dict[str, Callable[[Any], object]] = {
+    "device": check_device_name,
+    "task_name": known_task,
+    "report_to": check_installed,
+}
 
 
 def run(arguments: list[str]) -> int:
@@ -70,4 +80,4 @@ def read_command(arguments: list[str]) -> Reading:
             f"one FILE or FOLDER at a time, but {len(words.positional)} were named: {', '.join(words.positional)}. "
             "For separate splits use --train_file, --validation_file and --test_file."
         )
-    return read_recipe([*from_files, *flags], mistakes, {"device": check_device_name, "task_name": known_task})
+    return read_recipe([*from_files, *flags], mistakes, CHECKS)

@@ -81,6 +81,11 @@ def remarks(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
         yield f"{said['cache_frozen']} has no effect without --freeze, --unfreeze or --train_only."
     if values.get("early_stopping_threshold") and not values.get("early_stopping_patience"):
         yield f"{said['early_stopping_threshold']} has no effect without --early_stopping_patience."
+    trackers = values.get("report_to") or ()
+    if values.get("logging_dir") and "tensorboard" not in trackers:
+        yield f"{said['logging_dir']} has no effect without --report_to tensorboard."
+    if "project" in values and not {"wandb", "trackio"} & set(trackers):
+        yield f"{said['project']} has no effect without --report_to wandb or --report_to trackio."
     if not _looks_for_the_best(values):
         for name in ("metric_for_best_model", "greater_is_better"):
             if values.get(name) is not None:

@@ -73,4 +73,6 @@ def _plain_kind(hint: Any) -> tuple[type, tuple[str, ...], bool]:
         optional, hint = len(inner) < len(typing.get_args(hint)), inner[0]
     if typing.get_origin(hint) is Literal:
         return str, typing.get_args(hint), optional
+    if typing.get_origin(hint) is tuple and typing.get_origin(typing.get_args(hint)[0]) is Literal:
+        return tuple, typing.get_args(typing.get_args(hint)[0]), optional
     return typing.get_origin(hint) or hint, (), optional

@@ -18,7 +18,7 @@ ALIASES = {
 _IN_MEMORY = "rows are tokenised once and kept in memory, so there is no loader to set up"
 _ONE_PROCESS = "Pippin trains in one process"
 _NO_HUB_PUSH = "a run never uploads anything; publish its folder with `hf upload` when you want to"
-_NO_TRACKER = "there are no trackers yet; every log line is in events.jsonl"
+_TRACKIO_SPACE = "Pippin itself uploads nothing, so trackio's figures stay on this computer"
 
 #: Accepted, since what it is for holds anyway; the note is said. Name -> note.
 NOT_NEEDED = {
@@ -59,8 +59,6 @@ NOT_NEEDED = {
     "eval_accumulation_steps": "predictions leave the device batch by batch already",
     "eval_do_concat_batches": "predictions are always joined",
     "eval_use_gather_object": _ONE_PROCESS,
-    "logging_dir": _NO_TRACKER,
-    "project": _NO_TRACKER,
     "hub_strategy": _NO_HUB_PUSH,
     "hub_private_repo": _NO_HUB_PUSH,
     "hub_always_push": _NO_HUB_PUSH,
@@ -71,10 +69,9 @@ NOT_NEEDED = {
 #: Refused, unless it is given its "off" value or its default. Name -> (reason, what to type instead or "").
 REFUSED = {
     "ignore_data_skip": ("a resumed run always goes on at its place in the data", ""),
-    "report_to": (_NO_TRACKER, "Use --report_to none."),
-    "trackio_space_id": (_NO_TRACKER, ""),
-    "trackio_bucket_id": (_NO_TRACKER, ""),
-    "trackio_static_space_id": (_NO_TRACKER, ""),
+    "trackio_space_id": (_TRACKIO_SPACE, "Set TRACKIO_SPACE_ID, which trackio reads itself."),
+    "trackio_bucket_id": (_TRACKIO_SPACE, ""),
+    "trackio_static_space_id": (_TRACKIO_SPACE, ""),
     "push_to_hub": (_NO_HUB_PUSH, ""),
     "hub_model_id": (_NO_HUB_PUSH, ""),
     "hub_revision": (_NO_HUB_PUSH, ""),
@@ -141,7 +138,6 @@ DEFAULTS = {
     "log_level_replica": "warning",
     "ddp_timeout": "1800",
     "length_column_name": "length",
-    "project": "huggingface",
 }
 
 #: Names above that stand alone as switches, without a value after them.

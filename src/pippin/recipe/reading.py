@@ -44,7 +44,7 @@ class Reading:
 def read_recipe(
     settings: list[Given],
     mistakes: list[str] | None = None,
-    checks: Mapping[str, Callable[[str], object]] | None = None,
+    checks: Mapping[str, Callable[[Any], object]] | None = None,
 ) -> Reading:
     """Later settings win over earlier ones. Raises Mistakes with all that is wrong, also those found before.
 
@@ -140,9 +140,10 @@ def convert(field: Field, given: Given) -> Any:
     converted = _CONVERTERS[field.kind](value)
     if converted is None:
         raise PippinError(f"{given.said_as}: {value!r} is not {_wanted(field)}.")
-    if field.choices and converted not in field.choices:
-        hint = nearest(str(converted), field.choices)
-        raise PippinError(f"{given.said_as}: {value!r} is not one of {', '.join(field.choices)}.{hint}")
+    for word in (converted if field.kind is tuple else (converted,)) if field.choices else ():
+        if word not in field.choices:
+            hint = nearest(str(word), field.choices)
+            raise PippinError(f"{given.said_as}: {word!r} is not one of {', '.join(field.choices)}.{hint}")
     return converted
 
 

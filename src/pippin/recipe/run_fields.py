@@ -82,8 +82,22 @@ class RunFields:
     logging_first_step: bool = False
     """Log the first step too."""
 
+    report_to: tuple[Literal["tensorboard", "wandb", "mlflow", "trackio", "none"], ...] | None = None
+    """Trackers that get the figures too, each through its own library: one or several. wandb, mlflow and trackio read
+    their own environment variables; a run never waits for them. Default: none."""
+
+    logging_dir: str | None = None
+    """Folder for TensorBoard's files. Default: TENSORBOARD_LOGGING_DIR, else tensorboard/DATE in the run's folder, so
+    that `tensorboard --logdir` with that folder or one above it shows the run."""
+
+    project: str = "huggingface"
+    """Project in wandb (where WANDB_PROJECT names none) and in trackio."""
+
     disable_tqdm: bool = False
-    """Plain lines instead of the live progress bar."""
+    """Plain lines instead of the live progress bar, as where the output is no terminal or CI is set."""
+
+    quiet: bool = False
+    """Print warnings and errors only, and at the end where the results are. Short: -q."""
 
     log_level: Literal["passive", "debug", "info", "warning", "error", "critical"] = "passive"
     """How much transformers and Pippin say; warning and above hide the plan and the progress."""

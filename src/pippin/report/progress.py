@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import ExitStack
+
 from rich.progress import BarColumn, Progress, TextColumn
 
 from pippin.report.happenings import NOTES, WARNINGS, Figures
+from pippin.report.loggers import loggers_follow
 from pippin.report.terminal import Terminal
 from pippin.report.words import clock_time, fit, memory
 
-_BAR_WIDTH = 16
+#: The bar's width where there is room, and where there is little.
+_WIDEST, _NARROWEST = 16, 4
+#: What the time left and the rest of the line take up beside the bar.
+_BESIDE = 34
 
 
 class TrainingProgress:
@@ -17,6 +24,9 @@ class TrainingProgress:
     def __init__(self, terminal: Terminal):
         self.terminal = terminal
         self.bar: Progress | None = None
+        self.beside = ExitStack()
+        """What ends with the bar."""
+        self.bar_width = _WIDEST
         self.total_steps = 0
 
     def on_event(self, name: str, figures: Figures) -> None:
@@ -38,22 +48,25 @@ class TrainingProgress:
 
     def stop(self) -> None:
         """Take the bar away."""
-        if self.bar is not None:
-            self.bar.stop()
-            self.bar = None
+        self.beside.close()
+        self.bar = None
 
     def _start(self, steps: int) -> None:
         self.total_steps = steps
         if self.terminal.live:
+            self.bar_width = max(_NARROWEST, min(_WIDEST, self.terminal.console.width - _BESIDE))
             self.bar = Progress(
                 TextColumn("training"),
-                BarColumn(bar_width=_BAR_WIDTH),
+                BarColumn(bar_width=self.bar_width),
                 TextColumn("{task.completed}/{task.total}"),
                 TextColumn("{task.fields[figures]}"),
                 console=self.terminal.console,
             )
             self.bar.add_task("training", total=steps, figures="")
+            before = sys.stderr
+            self.beside.callback(self.bar.stop)
             self.bar.start()
+            self.beside.enter_context(loggers_follow(before))
 
     def _show_log(self, figures: Figures) -> None:
         parts = [
@@ -64,12 +77,12 @@ class TrainingProgress:
             f"{clock_time(figures['seconds_left'])} left",
         ]
         if self.bar is not None:
-            room = self.terminal.console.width - _BAR_WIDTH - 2 * len(str(self.total_steps)) - 14
+            room = self.terminal.console.width - self.bar_width - 2 * len(str(self.total_steps)) - 14
             text = fit([parts[-1], *parts[:-1]], room)
             self.bar.update(self.bar.task_ids[0], completed=figures["step"], figures=text)
         else:
             place = f"step {figures['step']}/{self.total_steps} · epoch {figures['epoch']:.2f}"
-            self.terminal.line(" · ".join([place, f"lr {figures['learning_rate']:.2e}", *parts]))
+            self.terminal.line(" · ".join([place, f"lr {figures['learning_rate']:.2e}", *parts]), whole=True)
 
     def _show_evaluation(self, figures: Figures) -> None:
         shown = " · ".join(
@@ -78,4 +91,4 @@ class TrainingProgress:
             if key.startswith("eval_") and not key.endswith(("runtime", "per_second", "samples"))
         )
         mark = " · best so far" if figures.get("best") else ""
-        self.terminal.console.print(f"epoch {figures['epoch']:g} · {shown}{mark}")
+        self.terminal.line(f"epoch {figures['epoch']:g} · {shown}{mark}")

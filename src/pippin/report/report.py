@@ -9,6 +9,21 @@ from pippin.machine.fallbacks import Fallback
 
 
 @dataclass(frozen=True)
+class Mistake:
+    """A row that the model is wrong about."""
+
+    row: int
+    """In its file, from 1."""
+    text: str
+    pair: str
+    """The second text; empty where there is none."""
+    truth: str
+    predicted: str
+    score: float
+    """The probability of the wrong class; for numbers, how far off the prediction is."""
+
+
+@dataclass(frozen=True)
 class Report:
     """Results under Hugging Face's keys, and what they were made of."""
 
@@ -32,7 +47,9 @@ class Report:
     confusion: list[list[int]] = field(default_factory=list)
     """True classes down, predicted classes across."""
     judged_on: str = ""
-    """Which split per_class and confusion come from."""
+    """Which split per_class, confusion and mistakes come from."""
+    mistakes: tuple[Mistake, ...] = ()
+    """The most confident wrong answers."""
 
     @property
     def path(self) -> Path:

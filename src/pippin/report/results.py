@@ -6,6 +6,7 @@ import torch
 
 from pippin.data.dataset import Dataset
 from pippin.machine.fallbacks import Fallback
+from pippin.report.mistakes import worst_mistakes
 from pippin.report.report import Report
 from pippin.training.inference import Evaluation
 from pippin.training.loop import Outcome
@@ -58,6 +59,7 @@ def make_report(
         per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
         confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],
         judged_on=judged_on,
+        mistakes=worst_mistakes({**data.validation, **data.test}[judged_on], data.labels, judged) if judged else (),
     )
 
 

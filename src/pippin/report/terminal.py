@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TextIO, cast
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape as escape_markup
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -18,75 +20,46 @@ from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.redact import remember_secret, without_secrets
+from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
+from pippin.report.stream import LastingStream
 from pippin.report.words import clock_time, memory, visible
 from pippin.verify.verdict import Finding, Verdict
 
-#: Plan entries by the words that a person would use.
-_PLAN_WORDS = {
-    "device": "device",
-    "precision": "precision",
-    "max_length": "longest input",
-    "batch_size": "batch",
-    "micro_batch": "micro-batch",
-    "micro_tokens": "tokens at once",
-    "activations": "activations",
-    "updates": "weights updated",
-    "saving": "saved",
-    "memory": "memory",
-    "batching": "order of rows",
-    "layout": "layout of rows",
-    "pad_lengths": "padding",
-    "last_layer": "last layer for",
-    "word_vectors": "word vectors",
-    "frozen": "frozen",
-    "states": "its results in",
-    "step": "steps run as",
-    "compiled": "compiled",
-    "capacities": "shapes",
-    "learning_rate": "learning rate",
-    "head_learning_rate": "head's rate",
-    "epochs": "epochs",
-    "steps": "steps",
-    "warmup_steps": "warm-up",
-    "logging_steps": "log every",
-    "eval_steps": "evaluate every",
-    "save_steps": "copy every",
-    "best_metric": "model kept",
-    "patience": "patience",
-    "guards": "guards",
-}
-_WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
-
 #: Figures by class are shown up to so many classes, the confusion matrix up to so many; report.json has them all.
 _MOST_CLASSES, _MOST_IN_MATRIX = 20, 8
-#: What the figures by class and the words "taken for" take up.
-_FIGURES_WIDTH = 46
+#: What the figures by class take up beside the numbers of rows, and the words "taken for".
+_FIGURES_WIDTH, _TAKEN_FOR_WIDTH = 30, 11
+#: A class is shown by so many letters at least.
+_SHORTEST_NAME = 4
 #: Share of the time from which on saving is worth a word.
 _WORTH_SAYING = 0.02
 #: Where the output is a file or a pipe, tables may be as wide as this.
 _PIPE_WIDTH = 160
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Whoever read our output is gone (`| head`): go on without a word, for the work is not done."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+#: Below this, a choice of the plan and its reason stand under each other.
+_NARROW = 72
+#: What a reason below its choice is indented by.
+_INDENT = 6
 
 
 class Terminal:
     """Prints notes, the plan, progress and results; says less when asked to."""
 
-    def __init__(self, quiet: bool = False, live: bool = True, console: Console | None = None):
-        self.console = console or _Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    def __init__(
+        self, quiet: bool = False, live: bool = True, console: Console | None = None, says_where: bool = False
+    ):
+        self.console = console or make_console(sys.stdout)
         self.quiet = quiet
-        self.live = live and self.console.is_terminal and not quiet
+        self.says_where = says_where or not quiet
+        """Whether the place of the results is told all the same."""
+        self.on_screen = self.console.file.isatty()
+        self.live = live and self.on_screen and not self.console.is_dumb_terminal and not _in_ci() and not quiet
 
     @classmethod
     def for_recipe(cls, recipe: Recipe) -> Terminal:
         remember_secret(recipe.token)
-        return cls(quiet=recipe.log_level in ("warning", "error", "critical"), live=not recipe.disable_tqdm)
+        hushed = recipe.log_level in ("warning", "error", "critical")
+        return cls(quiet=recipe.quiet or hushed, live=not recipe.disable_tqdm, says_where=recipe.quiet)
 
     def say(self, text: str) -> None:
         if not self.quiet:
@@ -101,27 +74,37 @@ class Terminal:
         """Something that may be wrong; never hidden."""
         self.line(f"[yellow]warning:[/yellow] {escape(text)}")
 
-    def line(self, markup: str) -> None:
-        """One line; only a terminal breaks it to its width."""
-        self.console.print(visible(markup), soft_wrap=not self.console.is_terminal, emoji=False)
+    def line(self, markup: str, whole: bool = False) -> None:
+        """One line; only a terminal breaks it to its width, unless it is to stay whole."""
+        self.console.print(visible(markup), soft_wrap=whole or not self.on_screen, emoji=False)
+
+    def say_where(self, markup: str) -> None:
+        """Where the results are: told even when quiet, and never broken, so that a path can be copied."""
+        if self.says_where:
+            self.line(markup, whole=True)
 
     def show_plan(self, plan: Plan, headline: str, trains: bool = True) -> None:
         """The plan, one choice a line with its reason; without training, only what concerns the rest."""
         if self.quiet:
             return
         self.console.print(f"[bold]{escape(headline)}[/bold]", emoji=False)
+        rows = [
+            (name, Text(visible(value), style="cyan"), Text(visible(reason)))
+            for name, value, reason in plan_rows(plan, trains)
+        ]
+        if self.console.width < _NARROW:
+            for name, value, reason in rows:
+                self.console.print(Text.assemble(f"  {name}  ", value))
+                self._indented([reason])
+            return
         table = Table.grid(padding=(0, 2))
-        choices = plan.choices()
-        for name in _PLAN_WORDS:
-            choice = choices[name]
-            if _goes_without_saying(name, plan) or not (trains or name in _WITHOUT_TRAINING):
-                continue
-            table.add_row(
-                f"  {_PLAN_WORDS[name]}",
-                Text(visible(_plan_value(name, choice.value)), style="cyan"),
-                Text(visible(choice.reason)),
-            )
+        for name, value, reason in rows:
+            table.add_row(f"  {name}", value, reason)
         self.console.print(table)
+
+    def _indented(self, texts: Sequence[str | Text]) -> None:
+        for text in texts:
+            self.console.print(Padding(text, (0, 0, 0, _INDENT)), emoji=False)
 
     def show_findings(self, columns: str, notes: list[str], warnings: list[str]) -> None:
         """What was found in the data."""
@@ -136,10 +119,22 @@ class Terminal:
         marks = {OK: "[green]ok  [/green]", NOTE: "[yellow]note[/yellow]", BAD: "[red]bad [/red]"}
         width = max(len(check.name) for check in checks)
         for check in checks:
-            self.line(f"{marks[check.status]}  {escape(check.name):{width}}  {escape(check.found)}")
-            for text in (check.why, check.todo and f"→ {check.todo}"):
-                if text and check.status != OK:
-                    self.line(" " * (width + 8) + escape(text))
+            reasons = [text for text in (check.why, check.todo and f"→ {check.todo}") if text and check.status != OK]
+            mark, name, texts = marks[check.status], escape(check.name), [escape(check.found), *map(escape, reasons)]
+            if self.on_screen and self.console.width < _NARROW:
+                self.line(f"{mark}  {name}")
+                self._indented(texts)
+            elif self.on_screen:
+                table = Table.grid(padding=(0, 2))
+                table.add_column(no_wrap=True)
+                table.add_column(no_wrap=True, min_width=width)
+                for place, text in enumerate(texts):
+                    table.add_row(*(["", ""] if place else [mark, name]), text)
+                self.console.print(table)
+            else:
+                self.line(f"{mark}  {name:{width}}  {texts[0]}")
+                for text in texts[1:]:
+                    self.line(" " * (width + 8) + text)
         self.line("\nReady." if ready else "\nNot ready: put right what is marked bad, from the top.")
 
     def show_verdict(self, verdict: Verdict) -> None:
@@ -160,9 +155,16 @@ class Terminal:
         self.line("\n" + (good if verdict.agrees else bad))
 
     def show_report(self, report: Report) -> None:
-        """The result first, then where it is."""
-        if self.quiet:
-            return
+        """The result first, then where it is; when quiet, only that."""
+        if not self.quiet:
+            self._show_results(report)
+        kind = "results" if report.best_step is None else "saved"
+        self.say_where(f"{kind} in [bold]{escape(report.folder)}[/bold]")
+        if not self.quiet and report.best_step is not None:
+            second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
+            self.say_where(escape(f'try: pippin predict {report.folder} --text "…"{second}'))
+
+    def _show_results(self, report: Report) -> None:
         self.console.print()
         for prefix, title in (("eval", "validation"), ("test", "test")):
             figures = {
@@ -187,24 +189,21 @@ class Terminal:
         if report.fallbacks:
             used = [f"{name} {use.calls} times, {use.share:.1%} of the time" for name, use in report.fallbacks.items()]
             self.line(escape(f"on the CPU, since the device has no kernel: {'; '.join(used)}"))
-        if report.best_step is None:
-            self.console.print(f"results in [bold]{escape(report.folder)}[/bold]", emoji=False)
-            return
-        self.console.print(f"saved in [bold]{escape(report.folder)}[/bold]", emoji=False)
-        second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
-        self.console.print(escape(f'try: pippin predict {report.folder} --text "…"{second}'), emoji=False)
 
     def _show_classes(self, report: Report) -> None:
         """Figures by class, and how often each class was taken for each other, where there is room for it."""
-        headings = ["class", "precision", "recall", "f1", "rows"]
         names = [visible(name) for name in report.per_class]
-        matrix_width = sum(max(len(name), 3) + 2 for name in names)
-        room = self.console.width - _FIGURES_WIDTH - max(map(len, names))
-        with_matrix = len(names) <= _MOST_IN_MATRIX and matrix_width <= room
+        longest = max(map(cell_len, names))
+        matrix_width = sum(max(cell_len(name), 3) + 2 for name in names)
+        most = max(int(figures["rows"]) for figures in report.per_class.values())
+        left = self.console.width - _FIGURES_WIDTH - max(len(str(most)), len("rows"))
+        with_matrix = len(names) <= _MOST_IN_MATRIX and longest + _TAKEN_FOR_WIDTH + matrix_width <= left
         title = f"by class, on the {report.judged_on} rows"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-        for heading in [*headings, *(["taken for", *names] if with_matrix else [])]:
-            table.add_column(Text(heading), justify="left" if heading == "class" else "right")
+        # The figures keep their place; a name that is too long for what they leave is cut.
+        table.add_column("class", no_wrap=True, overflow="ellipsis", max_width=max(left, _SHORTEST_NAME))
+        for heading in ["precision", "recall", "f1", "rows", *(["taken for", *names] if with_matrix else [])]:
+            table.add_column(Text(heading), justify="right", no_wrap=True)
         for name, figures, taken in zip(names, report.per_class.values(), report.confusion, strict=True):
             shown = [f"{figures[key]:.3f}" for key in ("precision", "recall", "f1")]
             matrix = ["", *(str(count or "·") for count in taken)] if with_matrix else []
@@ -225,54 +224,24 @@ class Terminal:
             yield lambda count: bar.advance(task, count)
 
 
+def make_console(stream: TextIO) -> Console:
+    """A console on standard output or standard error that outlives its reader."""
+    # Whatever FORCE_COLOR makes of it, only a terminal has a width of its own.
+    width = None if stream.isatty() else _PIPE_WIDTH
+    return Console(file=cast(TextIO, LastingStream(stream)), highlight=False, width=width)
+
+
+def _in_ci() -> bool:
+    """Logs of builds keep every state of a bar, one below the other."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
 def escape(text: str) -> str:
     """Words from anywhere as words: no markup, no control characters, no secrets."""
     return escape_markup(visible(without_secrets(text)))
-
-
-def _goes_without_saying(name: str, plan: Plan) -> bool:
-    """Choices that tell a person nothing; run.json holds them all."""
-    return (
-        (name == "micro_batch" and plan.micro_batch.value == plan.batch_size.value)
-        or (name == "micro_tokens" and not plan.micro_tokens.value)
-        or (name == "activations" and plan.activations.value == "kept")
-        or (name == "updates" and plan.updates.value == "after backward")
-        or (name == "saving" and plan.saving.value == "beside the steps")
-        or (name == "memory" and not plan.memory.value)
-        or (name == "head_learning_rate" and plan.head_learning_rate.value == plan.learning_rate.value)
-        or (name == "patience" and plan.patience.value == 0)
-        or (name == "save_steps" and plan.save_steps.value == 0)
-        or (name == "guards" and not plan.guards.value)
-        or (name == "pad_lengths" and plan.layout.value == "packed")
-        or (name == "step" and plan.step.value == "plain calls")
-        or (name == "compiled" and plan.compiled.value == "never")
-        or (name == "capacities" and not plan.capacities.value)
-        or (name == "word_vectors" and plan.word_vectors.value == 0)
-        or (name in ("frozen", "states") and plan.frozen.value == "nothing")
-    )
 
 
 def _place(finding: Finding) -> str:
     """Where something disagrees."""
     worst = f", worst in {finding.worst}" if finding.worst else ""
     return f"{worst}; begins in {finding.module}" if finding.module else worst
-
-
-def _plan_value(name: str, value: Any) -> str:
-    if name.endswith("learning_rate"):
-        return f"{value:.2e}"
-    if name == "pad_lengths":
-        return ", ".join(map(str, value)) if value else "longest row"
-    if name == "memory":
-        return memory(value)
-    if name == "capacities":
-        return ", ".join(map(str, value))
-    if name == "guards":
-        return ", ".join(value)
-    if name == "frozen" and value.isdecimal():
-        return "embeddings" + (f" and {value} layer{'s' * (value != '1')}" if value != "0" else "")
-    if name in ("logging_steps", "eval_steps", "save_steps"):
-        return f"{value} steps" if value else "never"
-    if name == "best_metric":
-        return f"best {value}" if value else "the last"
-    return f"{value:g}" if isinstance(value, float) else str(value)

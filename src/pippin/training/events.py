@@ -22,6 +22,10 @@ class Events:
         if position is not None:  # what came after the checkpoint happens once more
             self.file.truncate(position)
 
+    def listen(self, listener: Listener) -> None:
+        """Hand the events from here on to one more."""
+        self.listeners = (*self.listeners, listener)
+
     @property
     def position(self) -> int:
         """Bytes written so far."""

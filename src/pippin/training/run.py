@@ -21,26 +21,13 @@ from pippin.machine.machine import Machine
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
+from pippin.training.data_card import DataCard
 from pippin.training.names import checked_path, plain_name
 
 #: Number of the folder's format; raised when an older version could not read it.
 FORMAT = 1
-_RECORD, _EVENTS, _CHECKPOINTS, _STAGING = "run.json", "events.jsonl", "checkpoints", ".pippin-staging"
-
-
-@dataclass(frozen=True)
-class DataCard:
-    """What was learnt from: enough to use the model again on new rows."""
-
-    name: str
-    task: str | None
-    text_columns: tuple[str, ...]
-    label_column: str
-    classes: tuple[str, ...]
-    regression: bool
-    rows: dict[str, int]
-    """Rows of each split."""
-    columns_reason: str
+EVENTS = "events.jsonl"
+_RECORD, _CHECKPOINTS, _STAGING = "run.json", "checkpoints", ".pippin-staging"
 
 
 @dataclass(frozen=True)
@@ -84,7 +71,7 @@ class RunFolder:
 
     @property
     def events_path(self) -> Path:
-        return self.path / _EVENTS
+        return self.path / EVENTS
 
     @property
     def checkpoints(self) -> Path:
@@ -101,13 +88,13 @@ class RunFolder:
         old = before.files if before else ()
         if before:
             Store(self.checkpoints).drop_all()
-        self.run = replace(run, files=tuple(dict.fromkeys((_RECORD, _EVENTS, *old))))
+        self.run = replace(run, files=tuple(dict.fromkeys((_RECORD, EVENTS, *old))))
         self._write_record()
         for name in old:
             if name != _RECORD and Path(name).name == name and (self.path / name).is_file():
                 (self.path / name).unlink()
         shutil.rmtree(self.path / _STAGING, ignore_errors=True)
-        self.update(files=(_RECORD, _EVENTS))
+        self.update(files=(_RECORD, EVENTS))
 
     def go_on(self, run: Run, step: int) -> None:
         """Take up the record of an unfinished run."""
@@ -121,6 +108,12 @@ class RunFolder:
         assert self.run is not None
         self.run = replace(self.run, **changes)
         self._write_record()
+
+    def claim(self, name: str) -> None:
+        """Remember that a file of this name is ours, before it is there."""
+        assert self.run is not None
+        if name not in self.run.files:
+            self.update(files=(*self.run.files, name))
 
     def write(self, name: str, text: str) -> Path:
         """Write one file atomically and remember that it is ours."""

@@ -105,6 +105,22 @@ class Backend:
         """Most bytes held so far."""
         return self.memory_now()
 
+    def forget_peak(self) -> None:
+        """Let ``memory_peak`` begin anew, where that can be."""
+
+    def watts(self) -> float | None:
+        """What the device draws now, where it tells without root."""
+        return None
+
+    def joules(self) -> float | None:
+        """Energy that the device has used since some moment, where it counts that and tells without root."""
+        return None
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether something else computes in the device's name: its times say nothing about it."""
+        return False
+
     def memory_budget(self) -> int | None:
         """Bytes that a job may hold on the device, with what this process holds already; None where nobody knows."""
         return None

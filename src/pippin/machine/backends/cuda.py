@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pippin.machine.backends.base import Backend
 from pippin.machine.machine import Device
+from pippin.machine.power import nvidia_watts
 
 if TYPE_CHECKING:
     import torch
@@ -76,6 +77,19 @@ class CudaBackend(Backend):
         import torch
 
         return torch.cuda.max_memory_allocated(self.device)
+
+    def forget_peak(self) -> None:
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(self.device)
+
+    def watts(self) -> float | None:
+        import torch
+
+        try:
+            return torch.cuda.power_draw(self.device) / 1000
+        except Exception:  # it needs a package of NVIDIA's, and each thing that is missing raises another kind
+            return nvidia_watts(self.index or 0)
 
     def memory_budget(self) -> int | None:
         import torch

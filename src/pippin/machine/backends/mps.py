@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,6 +28,7 @@ from pippin.machine.check import release
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.machine import Device
 from pippin.machine.memory import Relief
+from pippin.machine.power import battery_watts
 from pippin.machine.system import chip_name, macos_release
 from pippin.machine.work import Work
 
@@ -145,6 +147,14 @@ class MpsBackend(Backend):
         budget = torch.mps.recommended_max_memory()
         with MemoryWatch(torch.mps.driver_allocated_memory, budget, torch.mps.empty_cache) as self._watch:
             yield
+
+    def watts(self) -> float | None:
+        return battery_watts()
+
+    @property
+    def is_emulated(self) -> bool:
+        stand_in = sys.modules.get("emulated_mps")
+        return stand_in is not None and stand_in.is_installed()
 
     def relieve(self) -> Relief | None:
         return self._watch.relieve() if self._watch else None

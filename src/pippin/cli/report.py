@@ -1,0 +1,69 @@
+"""`pippin report RUN …`: the web page of a run, or of several beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pippin.cli.flags import split_words
+from pippin.errors import Mistakes, PippinError, nearest
+
+HELP = """
+Usage: pippin report RUN [RUN ...] [--output FILE]
+
+Every run writes RUN/report.html while it goes on: open it in a browser, and it follows the run. This command makes the
+page again from the run's records, also for a run that was killed. Several runs go on one page: results beside each
+other, curves over each other, and the settings in which they differ.
+
+  pippin report runs/reviews                        RUN/report.html again
+  pippin report runs/a runs/b --output both.html    default: runs.html here
+
+A page needs no server and asks for nothing outside itself. It holds texts of the validation or test rows that the model
+got wrong: think of that before you send it to somebody.
+"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    if any(word in ("-h", "--help") for word in arguments):
+        print(HELP.strip())
+        return 0
+    words = split_words(arguments)
+    mistakes = list(words.mistakes)
+    given = {setting.name: setting.value for setting in words.settings}
+    mistakes += [
+        f"--{name}: there is no such flag.{nearest(name, ['output'], '--')}" for name in given if name != "output"
+    ]
+    if given.get("output") is True:
+        mistakes.append("--output needs the name of a file after it.")
+    if not words.positional:
+        mistakes.append("name the folder of a run: pippin report RUN")
+    if mistakes:
+        raise Mistakes(mistakes)
+    output = Path(str(given["output"])) if "output" in given else None
+    print(write_report([Path(name) for name in words.positional], output))
+    return 0
+
+
+def write_report(folders: list[Path], output: Path | None) -> Path:
+    """Write the page of one run into its folder, or of several into a file; returns its path."""
+    from pippin.checkpoints.durable import write_text
+    from pippin.report.page.compare_page import ComparedRun, compare_page
+    from pippin.report.page.run_page import NAME, read_records, run_page
+
+    records = [read_records(folder) for folder in folders]
+    if len(folders) == 1:
+        path = output or folders[0] / NAME
+        text = run_page(*records[0], str(folders[0]))
+    else:
+        path = output or Path("runs.html")
+        text = compare_page([ComparedRun(name, *record) for name, record in zip(_names(folders), records, strict=True)])
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise PippinError(f"--output {path} cannot be written: name a file in a folder that exists.")
+    write_text(path, text)
+    return path
+
+
+def _names(folders: list[Path]) -> list[str]:
+    """The last part of each path where that tells them apart, else the whole."""
+    short = [folder.resolve().name for folder in folders]
+    return short if len(set(short)) == len(short) else [str(folder) for folder in folders]

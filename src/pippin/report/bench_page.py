@@ -1,0 +1,52 @@
+"""A benchmark as bench.md, beside its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pippin.bench.results import Bench
+from pippin.report.bench_sentence import sentence
+from pippin.report.bench_series import machine_words, software_words
+from pippin.report.bench_sheets import Sheet, compared_sheets, sheets
+from pippin.report.bench_table import differences, notes
+
+
+def page(bench: Bench, charts: Sequence[str]) -> str:
+    """The sentence first, then charts and tables."""
+    lines = [f"# {bench.model}: how fast here?", "", sentence(bench), ""]
+    lines += [machine_words(bench), "", f"{software_words(bench)} · {bench.date} · {bench.seconds:.0f} s", ""]
+    lines += _charts(charts)
+    for sheet in sheets(bench):
+        lines += _table(sheet)
+    lines += _list(notes(bench))
+    return "\n".join(lines)
+
+
+def compared_page(benches: Sequence[Bench], charts: Sequence[str]) -> str:
+    """Machines side by side."""
+    lines = [f"# {len(benches)} machines side by side", ""]
+    lines += [
+        f"{number}. {machine_words(bench)} · {bench.model} · {bench.date[:10]} · {software_words(bench)}"
+        for number, bench in enumerate(benches, 1)
+    ]
+    lines += ["", *_charts(charts)]
+    for sheet in compared_sheets(benches):
+        lines += _table(sheet)
+    lines += _list([*differences(benches), *(f"{n}: {words}" for n, b in enumerate(benches, 1) for words in notes(b))])
+    return "\n".join(lines)
+
+
+def _charts(names: Sequence[str]) -> list[str]:
+    return [line for name in names for line in (f"![{name.partition('.')[0]}]({name})", "")]
+
+
+def _table(sheet: Sheet) -> list[str]:
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+    rule = f"|---|{'---:|' * (len(sheet.heads) - 1)}"
+    return [f"## {sheet.title[:1].upper()}{sheet.title[1:]}", "", line(sheet.heads), rule, *map(line, sheet.rows), ""]
+
+
+def _list(texts: Sequence[str]) -> list[str]:
+    return [*(f"- {text[:1].upper()}{text[1:]}" for text in texts), ""] if texts else []

@@ -1,0 +1,51 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pippin.errors import PippinError
+from pippin.records import from_json
+from pippin.report.page import sections
+from pippin.report.page.charts import run_charts
+from pippin.report.page.frame import figures_of, page
+from pippin.report.page.history import History, read_history
+from pippin.report.report import Report
+from pippin.training.run import EVENTS, Run, read_run
+
+#: The page's name in the folder of a run.
+NAME = "report.html"
+
+
+def run_page(run: Run, history: History, report: Report | None, folder: str) -> str:
+    """The result first, then the curves, then what it was made of."""
+    charts = run_charts(history)
+    curves = sections.section("Curves", f'<div class="curves">{figures_of(charts)}</div>') if charts else ""
+    body = "\n".join(
+        [
+            sections.header(run, history, folder),
+            sections.result(run, history, report),
+            curves,
+            sections.by_class(run, report),
+            sections.mistakes(run, report),
+            sections.happenings(history, report),
+            sections.plan(run),
+            sections.data(run.data),
+            sections.commands(run, folder),
+            sections.versions(run),
+        ]
+    )
+    return page(run.recipe.run_name or run.data.name, body, charts, running=run.status == "started")
+
+
+def read_records(folder: Path) -> tuple[Run, History, Report | None]:
+    """All that a run's folder tells; the report is missing where the run is not finished."""
+    run = read_run(folder)
+    if run is None:
+        raise PippinError(f"{folder} is no run of Pippin's: it has no run.json that can be read.")
+    try:
+        report = from_json(Report, json.loads((folder / "report.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):
+        report = None
+    return run, read_history(folder / EVENTS), report

@@ -1,0 +1,97 @@
+"""A plan in the words that a person would use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pippin.plan.plan import Plan
+from pippin.report.words import memory
+
+#: Plan entries by the words that a person would use.
+_NAMES = {
+    "device": "device",
+    "precision": "precision",
+    "max_length": "longest input",
+    "batch_size": "batch",
+    "micro_batch": "micro-batch",
+    "micro_tokens": "tokens at once",
+    "activations": "activations",
+    "updates": "weights updated",
+    "saving": "saved",
+    "memory": "memory",
+    "batching": "order of rows",
+    "layout": "layout of rows",
+    "pad_lengths": "padding",
+    "last_layer": "last layer for",
+    "word_vectors": "word vectors",
+    "frozen": "frozen",
+    "states": "its results in",
+    "step": "steps run as",
+    "compiled": "compiled",
+    "capacities": "shapes",
+    "learning_rate": "learning rate",
+    "head_learning_rate": "head's rate",
+    "epochs": "epochs",
+    "steps": "steps",
+    "warmup_steps": "warm-up",
+    "logging_steps": "log every",
+    "eval_steps": "evaluate every",
+    "save_steps": "copy every",
+    "best_metric": "model kept",
+    "patience": "patience",
+    "guards": "guards",
+}
+_WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
+
+
+def plan_rows(plan: Plan, trains: bool = True) -> list[tuple[str, str, str]]:
+    """Name, value and reason of each choice that tells a person something; without training, only what concerns the
+    rest."""
+    choices = plan.choices()
+    return [
+        (words, _value(name, choices[name].value), choices[name].reason)
+        for name, words in _NAMES.items()
+        if not _goes_without_saying(name, plan) and (trains or name in _WITHOUT_TRAINING)
+    ]
+
+
+def _goes_without_saying(name: str, plan: Plan) -> bool:
+    """Choices that tell a person nothing; run.json holds them all."""
+    return (
+        (name == "micro_batch" and plan.micro_batch.value == plan.batch_size.value)
+        or (name == "micro_tokens" and not plan.micro_tokens.value)
+        or (name == "activations" and plan.activations.value == "kept")
+        or (name == "updates" and plan.updates.value == "after backward")
+        or (name == "saving" and plan.saving.value == "beside the steps")
+        or (name == "memory" and not plan.memory.value)
+        or (name == "head_learning_rate" and plan.head_learning_rate.value == plan.learning_rate.value)
+        or (name == "patience" and plan.patience.value == 0)
+        or (name == "save_steps" and plan.save_steps.value == 0)
+        or (name == "guards" and not plan.guards.value)
+        or (name == "pad_lengths" and plan.layout.value == "packed")
+        or (name == "step" and plan.step.value == "plain calls")
+        or (name == "compiled" and plan.compiled.value == "never")
+        or (name == "capacities" and not plan.capacities.value)
+        or (name == "word_vectors" and plan.word_vectors.value == 0)
+        or (name in ("frozen", "states") and plan.frozen.value == "nothing")
+    )
+
+
+def _value(name: str, value: Any) -> str:
+    if name.endswith("learning_rate"):
+        return f"{value:.2e}"
+    if name == "pad_lengths":
+        return ", ".join(map(str, value)) if value else "longest row"
+    if name == "memory":
+        return memory(value)
+    if name == "capacities":
+        return ", ".join(map(str, value))
+    if name == "guards":
+        return ", ".join(value)
+    if name == "frozen" and value.isdecimal():
+        return "embeddings" + (f" and {value} layer{'s' * (value != '1')}" if value != "0" else "")
+    if name in ("logging_steps", "eval_steps", "save_steps"):
+        return f"{value} step{'s' * (value != 1)}" if value else "never"
+    if name == "best_metric":
+        return f"best {value}" if value else "the last"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,69 @@
+"""Runs, reports and histories that never happened, for their pages."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import replace
+
+from pippin.machine.machine import Device, Machine
+from pippin.plan.plan import Choice, Plan
+from pippin.recipe import Recipe
+from pippin.report.page.history import History
+from pippin.report.report import Mistake, Report
+from pippin.training.data_card import DataCard, LengthBin
+from pippin.training.run import Run
+
+CLASSES = ("ABBR", "DESC", "NUM")
+
+
+def make_run(status: str = "finished", classes: tuple[str, ...] = CLASSES, **changes) -> Run:
+    machine = Machine(
+        system="Linux", release="6", architecture="x86_64", python="3.11", torch="2.13.0", transformers="5.22",
+        cpu_cores=2, memory_bytes=8 << 30, devices=(Device("cpu", "a processor", 8 << 30, bf16=False),),
+    )  # fmt: skip
+    plan = Plan(**{field.name: Choice(_plain(field), "so it is") for field in dataclasses.fields(Plan)})
+    card = DataCard(
+        "questions", "trec", ("text",), "label", classes, False, {"train": 90, "validation": 10}, "text and label",
+        class_rows=tuple(range(10, 10 + len(classes))), lengths=(LengthBin(3, 6, 50), LengthBin(7, 10, 40)),
+        padding=0.08,
+    )  # fmt: skip
+    run = Run(Recipe(data="rows.csv", seed=7), machine, plan, card, "all-MiniLM", "2026-11-16T10:00:00+00:00", status)
+    return replace(run, **changes)
+
+
+def make_report(classes: tuple[str, ...] = CLASSES, text: str = "Who was Galileo?", **changes) -> Report:
+    figures = {"precision": 0.9, "recall": 0.8, "f1": 0.85, "rows": 5}
+    results = {
+        "eval_accuracy": 0.9, "eval_loss": 0.31, "eval_samples": 10, "epoch": 3.0, "train_runtime": 61.0,
+        "train_samples_per_second": 44.3,
+    }  # fmt: skip
+    report = Report(
+        "runs/questions", results, "accuracy", ("text",), best_step=30, peak_memory=500 << 20,
+        per_class=dict.fromkeys(classes, figures),
+        confusion=[[4 * (down == across) + 1 for across in range(len(classes))] for down in range(len(classes))],
+        judged_on="validation",
+        mistakes=(Mistake(17, text, "", classes[0], classes[1], 0.97),),
+    )  # fmt: skip
+    return replace(report, **changes)
+
+
+def make_history(logs: int = 30) -> History:
+    history, began = History(), 1_800_000_000.0
+    history.add("started", {"steps": logs}, began)
+    for step in range(1, logs + 1):
+        figures = {
+            "step": step, "epoch": step / 10, "loss": 2.0 * math.exp(-step / 10) + 0.01, "grad_norm": 1.0,
+            "learning_rate": 1e-4 * (1 - step / (logs + 1)), "samples_per_second": 40.0,
+            "tokens_per_second": 900.0 + step % 7, "memory": 400 << 20, "seconds_left": float(logs - step),
+        }  # fmt: skip
+        history.add("log", figures, began + 2 * step)
+        if step % 10 == 0:
+            scores = {"step": step, "epoch": step / 10, "best": True, "eval_accuracy": step / 40, "eval_loss": 1.0}
+            history.add("evaluation", scores, began + 2 * step)
+    return history
+
+
+def _plain(field: dataclasses.Field) -> object:
+    kinds = {"str": "some", "int": 3, "float": 0.5, "tuple[int, ...]": (), "tuple[str, ...]": ()}
+    return kinds[str(field.type).removeprefix("Choice[").removesuffix("]")]

@@ -1,0 +1,112 @@
+"""Pages as text: what is in them, how large they get, and which curves they have."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from makers import make_history, make_report, make_run
+
+from pippin.machine.fallbacks import Fallback
+from pippin.recipe import Recipe
+from pippin.report.page.charts import run_charts, thinned
+from pippin.report.page.compare_page import ComparedRun, compare_page
+from pippin.report.page.history import History, read_history
+from pippin.report.page.run_page import run_page
+
+
+def test_the_result_comes_first_and_all_that_it_was_made_of_follows():
+    report = make_report(fallbacks={"aten::isneginf": Fallback(36, 0.02)}, verification="The results are the CPU's.")
+    page = run_page(make_run(), make_history(), report, "runs/questions")
+    order = [
+        "0.9000", "Curves", "By class, on the validation rows", "Who was Galileo?",
+        "aten::isneginf ran on the CPU 36 times",
+        "The results are the CPU&#x27;s.", "The plan", "The data", "8% of an epoch", "pippin train rows.csv --seed 7",
+        "pippin predict runs/questions", "2.13.0",
+    ]  # fmt: skip
+    places = [page.index(words) for words in order]
+    assert places == sorted(places)
+    assert "pippin resume" not in page
+
+
+@pytest.mark.parametrize(("status", "words"), [("started", "running"), ("interrupted", "after step 30 of 30")])
+def test_a_run_that_is_not_finished_says_how_to_go_on(status, words):
+    page = run_page(make_run(status), make_history(), None, "my runs/q")
+    assert words in page
+    assert "pippin resume &#x27;my runs/q&#x27;" in page
+    assert "0.7500" in page, "the last evaluation stands for the result"
+
+
+def test_nothing_outside_is_named_and_nothing_acts_in_line():
+    page = run_page(make_run(), make_history(), make_report(), "runs/q")
+    assert re.findall(r'(?:src|href)="(?!data:)', page) == []
+    assert re.findall(r"<[^>]+\son\w+=", page) == []
+    assert " style=" not in page
+    assert "https:" not in page
+    assert "default-src 'none'" in page
+
+
+def test_large_runs_stay_small():
+    many = tuple(f"class number {place}" for place in range(300))
+    page = run_page(make_run(classes=many), make_history(50_000), make_report(classes=many), "runs/q")
+    assert len(page) < 1_000_000
+    assert "Mixed up most" in page
+
+
+def test_thinning_keeps_the_ends_and_the_extremes():
+    curve = [(float(step), 1.0) for step in range(10_000)]
+    curve[4321] = (4321.0, 50.0)
+    curve[7000] = (7000.0, -50.0)
+    found = thinned(curve, 100)
+    assert len(found) <= 100
+    assert {(0.0, 1.0), (4321.0, 50.0), (7000.0, -50.0), (9999.0, 1.0)} <= set(found)
+    assert found == sorted(found)
+    assert thinned(curve[:50], 100) == curve[:50]
+
+
+def test_time_away_is_no_time_of_the_run():
+    history = History()
+    log = {"step": 1, "loss": 1.0, "tokens_per_second": 5.0, "memory": 0, "seconds_left": 1.0}
+    history.add("started", {"steps": 4}, 0.0)
+    history.add("log", log, 60.0)
+    history.add("slept", {"step": 2, "seconds": 3600.0, "sure": True}, 3720.0)
+    history.add("log", log, 3780.0)
+    history.add("resumed", {"step": 2, "changes": []}, 90_000.0)
+    history.add("log", log, 90_060.0)
+    assert [each["minute"] for each in history.logs] == [1.0, 3.0, 4.0]
+    speed = next(chart for chart in run_charts(history) if chart.id == "speed")
+    assert [(mark.x, mark.text) for mark in speed.marks] == [
+        (2.0, "the computer slept for 1 h 0 min"),
+        (3.0, "the run went on from step 2"),
+    ]
+    assert not any(chart.id == "memory" for chart in run_charts(history)), "a device that does not tell has no curve"
+
+
+def test_a_line_that_a_crash_cut_off_is_left_out(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text(
+        '{"event": "started", "time": "2026-11-16T10:00:00+00:00", "steps": 9}\n'
+        '{"event": "log", "time": "2026-11-16T10:00:01+00:00", "step": 1, "loss": "nan", "seconds_left": 1}\n'
+        '{"event": "lo'
+    )
+    history = read_history(path)
+    assert (history.steps, len(history.logs)) == (9, 1)
+    assert run_charts(history) == [], "what is no number is not drawn"
+    assert run_page(make_run("failed"), history, None, "q").count("nan") >= 1
+    assert read_history(tmp_path / "none").logs == []
+
+
+def test_several_runs_show_where_they_differ():
+    other = make_run(recipe=Recipe(data="rows.csv", seed=8, learning_rate=1e-3))
+    report = make_report()
+    runs = [
+        ComparedRun("first", make_run(), make_history(), report),
+        ComparedRun("second", other, make_history(), None),
+    ]
+    page = compare_page(runs)
+    differing = page[page.index("Settings that differ") :]
+    assert "--learning_rate" in differing
+    assert "<td>7</td><td>8</td>" in differing
+    assert "rows.csv" not in differing
+    assert "Plans that differ" not in page
+    assert page.index("0.9000") < page.index("Curves")

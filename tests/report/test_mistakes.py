@@ -1,0 +1,47 @@
+"""Which rows a report shows first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pippin.data.examples import Examples
+from pippin.data.labels import Labels
+from pippin.report.mistakes import worst_mistakes
+from pippin.training.inference import Evaluation
+
+
+def judged(logits: list[list[float]], truth: list[float], regression: bool = False) -> Evaluation:
+    answers = np.array(logits)
+    predictions = answers[:, 0] if regression else answers.argmax(axis=1)
+    return Evaluation({}, predictions, np.array(truth), answers, 1.0, len(truth), 1)
+
+
+def examples(count: int, text: str = "text") -> Examples:
+    return Examples([f"{text} {place}" for place in range(count)], None, None, list(range(10, 10 + count)), "rows.csv")
+
+
+def test_the_most_confident_wrong_answers_come_first():
+    logits = [[3.0, 0.0], [0.0, 1.0], [0.0, 4.0], [2.0, 0.0]]
+    found = worst_mistakes(examples(4), Labels(("no", "yes")), judged(logits, [0, 0, 0, 1]))
+    assert [(each.row, each.text, each.truth, each.predicted) for each in found] == [
+        (12, "text 2", "no", "yes"),
+        (13, "text 3", "yes", "no"),
+        (11, "text 1", "no", "yes"),
+    ]
+    assert found[0].score == 0.982
+
+
+def test_for_numbers_those_that_are_furthest_off():
+    found = worst_mistakes(
+        examples(3), Labels((), regression=True), judged([[1.0], [2.5], [9.0]], [1.0, 2.0, 3.0], regression=True)
+    )
+    assert [(each.row, each.truth, each.predicted, each.score) for each in found] == [
+        (12, "3", "9.0000", 6.0),
+        (11, "2", "2.5000", 0.5),
+    ]
+
+
+def test_few_rows_and_short_texts():
+    many = worst_mistakes(examples(100, "x" * 1000), Labels(("no", "yes")), judged([[2.0, 0.0]] * 100, [1] * 100))
+    assert len(many) == 20
+    assert {len(each.text) for each in many} == {300}
