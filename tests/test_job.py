@@ -16,7 +16,7 @@ def test_own_file_to_saved_model(train, word_file):
     assert (results["train_samples"], results["eval_samples"]) == (108, 12)
     for name in (
         "run.json events.jsonl config.json model.safetensors tokenizer.json README.md train_results.json "
-        "eval_results.json all_results.json report.json"
+        "eval_results.json all_results.json report.json report.html"
     ).split():
         assert (Path("run") / name).is_file(), name
     assert not Path("run/checkpoints").exists(), "the best copy has become the run's model"
@@ -25,7 +25,9 @@ def test_own_file_to_saved_model(train, word_file):
         "learning rate",
         "5.00e-03",
         "asked for",
+        "follow it in a browser: run/report.html",
         "saved in run",
+        "look: run/report.html",
         "12 of 120 training rows",
     ):
         assert words in out

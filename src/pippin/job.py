@@ -174,6 +174,8 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
         events = Events(folder.events_path, progress.on_event)
     page = LivePage(folder)
     events.listen(page.on_event)
+    if job.recipe.wants_training:
+        terminal.say(f"follow it in a browser: {folder.path / REPORT_PAGE}")
     trackers = Trackers(job.recipe, folder, terminal.warn)
     events.listen(trackers.on_event)
     if resume is not None:

@@ -12,7 +12,7 @@ from pippin.bench.schedule import Clock
 from pippin.bench.subject import found
 from pippin.machine.backends.mps import MpsBackend
 from pippin.machine.probe import probe
-from pippin.report import bench_charts
+from pippin.report.bench import charts as bench_charts
 
 pytestmark = pytest.mark.emulated_mps
 

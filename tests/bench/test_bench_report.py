@@ -8,13 +8,13 @@ import pytest
 from made_up import GPU, made_up_bench, point
 
 from pippin.bench.results import INFERENCE, TRAINING, TRANSFORMERS
-from pippin.report import bench_charts
-from pippin.report.bench_page import compared_page, page
-from pippin.report.bench_panels import memory_panels, speed_up_panels, throughput_panels
-from pippin.report.bench_sentence import sentence
-from pippin.report.bench_series import machine_words, series_of
-from pippin.report.bench_sheets import compared_sheets, sheets
-from pippin.report.bench_table import BenchProgress, differences, notes, show_bench
+from pippin.report.bench import charts as bench_charts
+from pippin.report.bench.page import compared_page, page
+from pippin.report.bench.panels import memory_panels, speed_up_panels, throughput_panels
+from pippin.report.bench.sentence import sentence
+from pippin.report.bench.series import machine_words, series_of
+from pippin.report.bench.sheets import compared_sheets, sheets
+from pippin.report.bench.table import BenchProgress, differences, notes, show_bench
 
 
 def test_the_faster_device_is_recommended_with_its_reasons():

@@ -33,8 +33,8 @@ def free_folder(output_dir: str | None) -> Path:
 
 def write_bench(bench: Bench, folder: Path) -> list[Path]:
     """bench.json, bench.md and the charts."""
-    from pippin.report.bench_charts import write_charts
-    from pippin.report.bench_page import page
+    from pippin.report.bench.charts import write_charts
+    from pippin.report.bench.page import page
 
     with disk_words(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,8 +46,8 @@ def write_bench(bench: Bench, folder: Path) -> list[Path]:
 
 def write_comparison(benches: Sequence[Bench], folder: Path) -> list[Path]:
     """compare.md and the charts."""
-    from pippin.report.bench_charts import write_charts
-    from pippin.report.bench_page import compared_page
+    from pippin.report.bench.charts import write_charts
+    from pippin.report.bench.page import compared_page
 
     with disk_words(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -145,7 +145,7 @@ def _bench(words: _Words) -> int:
     prepare_environment()
     from pippin.bench.folder import as_json, free_folder, write_bench
     from pippin.bench.run import MINUTES, MINUTES_FULL, REPEATS, Asked, Benchmark
-    from pippin.report.bench_table import BenchProgress, show_bench
+    from pippin.report.bench.table import BenchProgress, show_bench
     from pippin.report.terminal import Terminal
 
     values = words.values
@@ -186,7 +186,7 @@ def _bench(words: _Words) -> int:
 def _compare(values: dict[str, Any]) -> int:
     from pippin.bench.folder import free_folder, write_comparison
     from pippin.bench.results import Bench, read_bench
-    from pippin.report.bench_table import show_comparison
+    from pippin.report.bench.table import show_comparison
     from pippin.report.terminal import Terminal
 
     benches: list[Bench] = []

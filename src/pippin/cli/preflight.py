@@ -65,7 +65,7 @@ def run(arguments: list[str]) -> int:
     from pippin.preflight.run import preflight
     from pippin.preflight.target import some_mac, this_computer
     from pippin.records import to_json
-    from pippin.report.forecast import show_answer
+    from pippin.report.forecast.words import show_answer
     from pippin.report.terminal import Terminal
 
     here = probe()
@@ -138,7 +138,7 @@ def _read(words: list[str]) -> Reading:
 def _compare(job: PlannedJob, asked: dict[str, object], terminal: Terminal) -> None:
     from pippin.preflight.compare import compare
     from pippin.records import to_json
-    from pippin.report.forecast import show_comparison
+    from pippin.report.forecast.words import show_comparison
 
     comparison = compare(job)
     if "json" in asked:
@@ -146,10 +146,10 @@ def _compare(job: PlannedJob, asked: dict[str, object], terminal: Terminal) -> N
     else:
         show_comparison(comparison, terminal)
     if "chart" in asked:
-        from pippin.report.forecast_chart import write_chart
+        from pippin.report.forecast.chart import write_chart
 
         write_chart(comparison, Path(str(asked["chart"])))
     if "page" in asked:
-        from pippin.report.forecast_page import write_page
+        from pippin.report.forecast.page import write_page
 
         write_page(comparison, Path(str(asked["page"])))

@@ -160,7 +160,10 @@ class Terminal:
             self._show_results(report)
         kind = "results" if report.best_step is None else "saved"
         self.say_where(f"{kind} in [bold]{escape(report.folder)}[/bold]")
-        if not self.quiet and report.best_step is not None:
+        if self.quiet:
+            return
+        self.say_where(escape(f"look: {report.folder}/report.html"))
+        if report.best_step is not None:
             second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
             self.say_where(escape(f'try: pippin predict {report.folder} --text "…"{second}'))
 

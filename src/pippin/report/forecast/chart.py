@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 from pippin.preflight.compare import Comparison
-from pippin.report.forecast import cell_words, legend
+from pippin.report.forecast.words import cell_words, legend
 from pippin.report.words import memory
 
 _COLOURS, _TOO_LARGE = "viridis_r", "#d9d9d9"

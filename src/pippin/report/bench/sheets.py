@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pippin.bench.results import HEAD_ONLY, INFERENCE, TRAINING, Bench, Point
-from pippin.report.bench_series import Series, batches_of, device_label, series_of
+from pippin.report.bench.series import Series, batches_of, device_label, series_of
 from pippin.report.words import memory
 
 #: Spread of the repeats from which on it is said.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pippin.bench.results import PIPPIN, Bench
-from pippin.report.bench_panels import Panel, memory_panels, speed_up_panels, throughput_panels
-from pippin.report.bench_series import EMULATED_NOTE, Series, machine_words, series_of, software_words
+from pippin.report.bench.panels import Panel, memory_panels, speed_up_panels, throughput_panels
+from pippin.report.bench.series import EMULATED_NOTE, Series, machine_words, series_of, software_words
 
 _ENDINGS = (".png", ".svg")
 #: Told apart by colour-blind people too.

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pippin.bench.results import Bench, Setting
-from pippin.report.bench_sentence import sentence
-from pippin.report.bench_series import EMULATED_NOTE, machine_words, software_words
-from pippin.report.bench_sheets import Sheet, compared_sheets, sheets
+from pippin.report.bench.sentence import sentence
+from pippin.report.bench.series import EMULATED_NOTE, machine_words, software_words
+from pippin.report.bench.sheets import Sheet, compared_sheets, sheets
 from pippin.report.terminal import Terminal
 from pippin.report.words import clock_time, visible
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pippin.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
-from pippin.report.bench_series import Series, batches_of, ratio, series_of
+from pippin.report.bench.series import Series, batches_of, ratio, series_of
 
 _WORDS = {TRAINING: "Training", HEAD_ONLY: "Training of the head alone", INFERENCE: "Inference"}
 

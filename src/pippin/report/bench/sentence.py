@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pippin.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
-from pippin.report.bench_series import device_label
+from pippin.report.bench.series import device_label
 
 #: Below this many times as fast, a device is about as fast as another.
 _ABOUT_THE_SAME = 1.1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pippin.bench.results import Bench
-from pippin.report.bench_sentence import sentence
-from pippin.report.bench_series import machine_words, software_words
-from pippin.report.bench_sheets import Sheet, compared_sheets, sheets
-from pippin.report.bench_table import differences, notes
+from pippin.report.bench.sentence import sentence
+from pippin.report.bench.series import machine_words, software_words
+from pippin.report.bench.sheets import Sheet, compared_sheets, sheets
+from pippin.report.bench.table import differences, notes
 
 
 def page(bench: Bench, charts: Sequence[str]) -> str:

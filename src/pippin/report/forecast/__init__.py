@@ -1,0 +1,1 @@
+"""What a preflight foresees, in words, as a chart and as a page."""
