@@ -89,9 +89,12 @@ def draw(figures: Figures, path: Path) -> None:
             points = {size: statistics.median(values) for size, values in found.items() if values}
             if points:
                 place.plot(list(points), list(points.values()), marker="o", color=colour, label=library)
-        place.set_xscale("log", base=10 if over == "rows" else 2)
+        if figure == "peak_resident_bytes":
+            place.set_ylim(0, 1.1 * place.get_ylim()[1])
+        else:  # what grows in proportion is a straight line
+            place.set_xscale("log", base=10 if over == "rows" else 2)
+            place.set_yscale("log")
         place.set(xlabel="rows" if over == "rows" else "tokens of a row", ylabel=words)
-        place.set_ylim(0, 1.05 * place.get_ylim()[1])
         place.spines[["top", "right"]].set_visible(False)
         place.legend(frameon=False)
     chart.tight_layout()
