@@ -64,15 +64,15 @@ def quick(bench: Bench) -> Iterator[tuple[str, Trial]]:
     """A few of each, for the tests."""
     cases = all_cases(bench.tool.damageable)
     yield "kills at random moments", partial(killed_at_random, bench, 2)
-    yield "kills inside saves", partial(killed_inside_saves, bench, 3)
+    yield "kills inside saves", partial(killed_inside_saves, bench, 4)
     yield "kills at chosen write calls", partial(killed_at_calls, bench, 2)
     yield "kill chain", partial(killed_in_a_chain, bench, 3)
     yield "signals", partial(stopped_by_signals, bench, 1)
-    yield "disk full at a write call", partial(faults_at_calls, bench, "full", 3)
+    yield "disk full at a write call", partial(faults_at_calls, bench, "full", 4)
     yield "disk error at a write call", partial(faults_at_calls, bench, "broken", 3)
-    # One damage further in every file: each file and each damage is met.
-    diagonal = [cases[6 * file + file % 6] for file in range(7)]
-    yield "newest checkpoint damaged", partial(damaged, bench, diagonal)
+    # One step further in every file: each file and each damage is met.
+    diagonal = [cases[6 * file + (file + shift) % 6] for shift in (0, 4) for file in range(7)]
+    yield "newest checkpoint damaged", partial(damaged, bench, diagonal[:11])
     yield "both checkpoints damaged", partial(damaged, bench, [("model.safetensors", "bit flip")], both=True)
     yield "numbers not finite", partial(not_finite, bench)
 

@@ -16,13 +16,13 @@ TORTURE = Path(__file__).parents[2] / "benchmarks" / "torture.py"
 #: Trials of each kind.
 KINDS = {
     "kills at random moments": 2,
-    "kills inside saves": 3,
+    "kills inside saves": 4,
     "kills at chosen write calls": 2,
     "kill chain": 1,
     "signals": 4,
-    "disk full at a write call": 3,
+    "disk full at a write call": 4,
     "disk error at a write call": 3,
-    "newest checkpoint damaged": 7,
+    "newest checkpoint damaged": 11,
     "both checkpoints damaged": 1,
     "numbers not finite": 2,
 }
