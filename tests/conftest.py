@@ -15,6 +15,10 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# What a terminal says of itself is each test's own matter, not the matter of where the tests run.
+for name in ("CI", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(name, None)
+os.environ["TERM"] = "xterm"
 os.environ["PIPPIN_CACHE"] = "off"  # for fixtures of a session; each test has a cache of its own
 # Two threads on a model this small only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
