@@ -13,15 +13,41 @@ from pippin._version import __version__
 from pippin.errors import PippinError
 
 if TYPE_CHECKING:
-    from pippin.api import load, train
+    from transformers import EarlyStoppingCallback, TrainerCallback
 
-__all__ = ["PippinError", "__version__", "load", "train"]
+    from pippin.api import load, train
+    from pippin.drop_in.arguments import Seq2SeqTrainingArguments, TrainingArguments
+    from pippin.drop_in.trainer import Seq2SeqTrainer, Trainer
+
+__all__ = [
+    "EarlyStoppingCallback",
+    "PippinError",
+    "Seq2SeqTrainer",
+    "Seq2SeqTrainingArguments",
+    "Trainer",
+    "TrainerCallback",
+    "TrainingArguments",
+    "__version__",
+    "load",
+    "train",
+]
+
+#: Imported when first used: `import pippin` and `pippin --help` must not load torch.
+_FROM = {
+    "train": "pippin.api",
+    "load": "pippin.api",
+    "Trainer": "pippin.drop_in.trainer",
+    "Seq2SeqTrainer": "pippin.drop_in.trainer",
+    "TrainingArguments": "pippin.drop_in.arguments",
+    "Seq2SeqTrainingArguments": "pippin.drop_in.arguments",
+    "TrainerCallback": "transformers",
+    "EarlyStoppingCallback": "transformers",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when first used: `import pippin` and `pippin --help` must not load torch.
-    if name in ("train", "load"):
-        from pippin import api
+    if name in _FROM:
+        from importlib import import_module
 
-        return getattr(api, name)
+        return getattr(import_module(_FROM[name]), name)
     raise AttributeError(f"module 'pippin' has no attribute {name!r}")

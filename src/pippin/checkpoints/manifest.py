@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pippin._version import __version__
 from pippin.checkpoints.durable import sync
@@ -25,10 +26,12 @@ class Manifest:
 def seal(folder: Path, step: int) -> None:
     """Bring every file to the disk, then write down what each holds."""
     files = {}
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.rglob("*")):
         sync(path)
-        files[path.name] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
-    text = json.dumps({"pippin": __version__, "format": FORMAT, "step": step, "files": files}, indent=2)
+        if path.is_file():
+            files[path.relative_to(folder).as_posix()] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
+    facts = {"pippin": __version__, "format": FORMAT, "step": step, "time": time.time(), "files": files}
+    text = json.dumps(facts, indent=2)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
     sync(folder / NAME)
     sync(folder)
@@ -41,9 +44,15 @@ def read(folder: Path) -> Manifest | None:
         if not isinstance(data["pippin"], str) or not 1 <= int(data["format"]) <= FORMAT:
             return None
         files = {str(name): (int(fact["bytes"]), str(fact["sha256"])) for name, fact in data["files"].items()}
-        return Manifest(int(data["step"]), files) if all(Path(name).name == name for name in files) else None
+        return Manifest(int(data["step"]), files) if all(map(_stays_inside, files)) else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _stays_inside(name: str) -> bool:
+    """Whether a file's name leads nowhere but into the checkpoint itself."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\\" not in name
 
 
 def problem_of(folder: Path) -> str | None:

@@ -85,6 +85,7 @@ class Store:
         if not _is_own_folder(path) or (manifest is None and any(path.iterdir())):
             return
         files = manifest.files if manifest else {}  # an empty one was left by a crash in here
+        files = {name: fact for name, fact in files.items() if "/" not in name}  # ours are flat; a folder may be a link
         # The manifest goes last: after a crash in here a file is missing, and what is left can still be dropped.
         for name in (*files, NAME):
             if not (path / name).is_symlink():

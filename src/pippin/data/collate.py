@@ -177,14 +177,21 @@ def pack(
     }
     if encoded.segments is not None:
         inputs["token_type_ids"] = torch.from_numpy(encoded.segments[places].astype(np.int64))[None]
-    packing = Packing(
+    return Batch(inputs, labels_of(encoded, rows), rows, packing_of(lengths, in_groups, equal_lengths))
+
+
+def packing_of(lengths: np.ndarray, in_groups: bool, equal_lengths: bool = False) -> Packing:
+    """Where rows of these lengths lie, which come shortest first."""
+    import torch
+
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return Packing(
         torch.from_numpy(starts.astype(np.int32)),
-        torch.arange(len(rows) + 1, dtype=torch.int32),
-        len(rows),
+        torch.arange(len(lengths) + 1, dtype=torch.int32),
+        len(lengths),
         int(lengths[-1]),
         _groups(lengths, starts, equal_lengths) if in_groups else (),
     )
-    return Batch(inputs, labels_of(encoded, rows), rows, packing)
 
 
 def _groups(lengths: np.ndarray, starts: np.ndarray, equal_lengths: bool) -> tuple[Group, ...]:

@@ -9,19 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from pippin.models.families import Family
 from pippin.models.registry import Layout
 
 
-def read_first_tokens(model: Any, family: Family, layout: Layout) -> None:
-    """Make the last layer of a model give rows × 1 × width: their first tokens."""
+def read_first_tokens(model: Any, family: Family, layout: Layout) -> list[RemovableHandle]:
+    """Make the last layer of a model give rows × 1 × width: their first tokens, until what comes back is removed."""
     last = layers_of(model)[-1]
     if family.key is None or family.value is None:
-        last.register_forward_hook(lambda _, __, found: _as_rows(_mapped(found, lambda x: _firsts(x, layout)), layout))
-        return
-    _Shortcut(layout).attach(last, last.get_submodule(family.key), last.get_submodule(family.value))
-    last.register_forward_hook(lambda _, __, found: _as_rows(found, layout))
+        cut = lambda _, __, found: _as_rows(_mapped(found, lambda x: _firsts(x, layout)), layout)  # noqa: E731
+        return [last.register_forward_hook(cut)]
+    hooks = _Shortcut(layout).attach(last, last.get_submodule(family.key), last.get_submodule(family.value))
+    return [*hooks, last.register_forward_hook(lambda _, __, found: _as_rows(found, layout))]
 
 
 def layers_of(model: Any) -> torch.nn.ModuleList:
@@ -39,11 +40,12 @@ class _Shortcut:
         self.tokens: torch.Tensor | None = None
         self.keys: torch.Tensor | None = None
 
-    def attach(self, layer: torch.nn.Module, key: torch.nn.Module, value: torch.nn.Module) -> None:
-        layer.register_forward_pre_hook(self._enter, with_kwargs=True)
+    def attach(self, layer: torch.nn.Module, key: torch.nn.Module, value: torch.nn.Module) -> list[RemovableHandle]:
+        hooks = [layer.register_forward_pre_hook(self._enter, with_kwargs=True)]
         for module, leave in ((key, self._set_keys_aside), (value, self._set_values_aside)):
-            module.register_forward_pre_hook(lambda *_: (self.tokens,))
-            module.register_forward_hook(leave)
+            hooks.append(module.register_forward_pre_hook(lambda *_: (self.tokens,)))
+            hooks.append(module.register_forward_hook(leave))
+        return hooks
 
     def _enter(self, _: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict]:
         if arguments:

@@ -19,7 +19,8 @@ from pippin.models.freezing import FrozenPart
 from pippin.models.packed_attention import by_kernel, in_groups
 from pippin.models.registry import Layout, use_attention
 
-_ATTEND = {"groups": in_groups, "kernel": by_kernel}
+#: Attention over packed rows, by the backend's word for it.
+ATTEND = {"groups": in_groups, "kernel": by_kernel}
 
 
 class Network:
@@ -46,7 +47,7 @@ class Network:
             return
         if packs:
             assert backend.packed_attention is not None
-            self.layout.attend = _ATTEND[backend.packed_attention]
+            self.layout.attend = ATTEND[backend.packed_attention]
             groups = backend.packed_attention == "groups"
             self.collate = Collator((), True, groups, first_position(family, model.config))
         use_attention(model, self.layout)

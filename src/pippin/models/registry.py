@@ -35,10 +35,14 @@ def use_attention(model: Any, layout: Layout) -> None:
     if isinstance(model, PlainBert):
         model.use_attention(_packed if layout.attend else _padded(model.attention))
         return
+    model.config._attn_implementation = registered_attention(layout, model.config._attn_implementation)
+
+
+def registered_attention(layout: Layout, base: str) -> str:
+    """The name in transformers' registry under which a model attends as ``layout`` says; ``base`` is its own."""
     from transformers import AttentionInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
-    base = model.config._attn_implementation
     name: str
     attention: Attention
     mask: Callable[..., Any]
@@ -49,7 +53,7 @@ def use_attention(model: Any, layout: Layout) -> None:
         attention = _padded(plain if base == "eager" else fused)
     AttentionInterface.register(name, attention)
     AttentionMaskInterface.register(name, mask)
-    model.config._attn_implementation = name
+    return name
 
 
 def _no_mask(*_: Any, **__: Any) -> None:

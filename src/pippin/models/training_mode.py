@@ -11,7 +11,8 @@ from pippin.machine.backends.base import Backend
 from pippin.models.dropout import quicken_dropout
 from pippin.recipe import Recipe
 
-_CHECKPOINTING_SETTINGS = {"use_reentrant", "preserve_rng_state", "determinism_check", "debug"}
+#: Arguments of torch's checkpoint().
+CHECKPOINTING_SETTINGS = {"use_reentrant", "preserve_rng_state", "determinism_check", "debug"}
 
 
 def prepare_for_training(model: Any, recipe: Recipe, backend: Backend, recomputes: bool = False) -> None:
@@ -35,11 +36,11 @@ def recompute_activations(model: Any, recipe: Recipe, backend: Backend) -> bool:
 
 def checkpointing_settings(asked: dict[str, Any], backend: Backend) -> dict[str, Any]:
     """The arguments of torch's checkpoint(), with what the device needs to draw the same dropout twice."""
-    unknown = set(asked) - _CHECKPOINTING_SETTINGS
+    unknown = set(asked) - CHECKPOINTING_SETTINGS
     if unknown:
         raise PippinError(
             f"--gradient_checkpointing_kwargs: {', '.join(sorted(unknown))} is not known; "
-            f"there are {', '.join(sorted(_CHECKPOINTING_SETTINGS))}."
+            f"there are {', '.join(sorted(CHECKPOINTING_SETTINGS))}."
         )
     settings = {"use_reentrant": False, **asked}
     contexts = backend.checkpoint_contexts()

@@ -1,0 +1,220 @@
+"""A model's forward without the padding, for callers that hand it padded batches and know nothing of this.
+
+While a step runs, ``model.forward`` is this one: it strips the padding by the attention mask, lets the model's own
+forward compute what the head reads (see pippin/models), and gives the logits in the caller's order. Whatever it does
+not know goes to the model's own forward as it came. Between steps the model is as the user made it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from pippin.data.batches import padded_lengths
+from pippin.data.collate import packing_of
+from pippin.machine.backends.base import Backend
+from pippin.models.dropout import drop
+from pippin.models.families import Family, attention_window, first_position
+from pippin.models.first_token import read_first_tokens
+from pippin.models.network import ATTEND
+from pippin.models.registry import Layout, registered_attention
+
+#: Inputs that may come; any other one, where it is not None, is for the model's own forward.
+_ROWS = ("input_ids", "attention_mask", "token_type_ids")
+_BESIDE = ("labels", "num_items_in_batch")
+#: Set by transformers for gradient checkpointing; it asks for gradients, whatever the rows look like.
+_HARMLESS_HOOK = "make_inputs_require_grads"
+#: Widths that padded batches are cut down to, where a device does not like many shapes.
+_WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+class PackedForward:
+    """Stands in for the forward of one model."""
+
+    def __init__(
+        self,
+        model: Any,
+        family: Family,
+        backend: Backend,
+        on_refusal: Callable[[str], None],
+        known_hooks: frozenset[int] = frozenset(),
+    ):
+        self.model, self.family, self.backend = model, family, backend
+        self.on_refusal, self.known_hooks = on_refusal, known_hooks
+        packs = backend.packed_attention
+        self.layout = Layout(ATTEND[packs] if packs else None)
+        self.refusals: set[str] = set()
+        self._kept: ExitStack | None = None
+        self._keeps = False
+
+    @contextmanager
+    def standing_in(self, until_backward: bool = False) -> Iterator[None]:
+        """Within, calls of the model come here; with ``until_backward`` what a checkpointed layer needs stays on."""
+        own = self.model.__dict__.get("forward")
+        if getattr(own, "stands_in_by", None) is self:  # a step within a step
+            yield
+            return
+        forward = self.model.forward
+
+        @functools.wraps(forward)
+        def stand_in(*arguments: Any, **inputs: Any) -> Any:
+            return self._call(forward, arguments, inputs)
+
+        stand_in.stands_in_by = self  # type: ignore[attr-defined]
+        self._keeps = until_backward
+        self.model.__dict__["forward"] = stand_in
+        try:
+            with ExitStack() as self._kept:
+                yield
+        finally:
+            self._kept, self._keeps = None, False
+            if own is None:
+                del self.model.__dict__["forward"]
+            else:
+                self.model.__dict__["forward"] = own
+
+    def _call(self, forward: Any, arguments: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
+        lengths, why = self._lengths(arguments, inputs)
+        if lengths is None:
+            if why not in self.refusals:
+                self.refusals.add(why)
+                self.on_refusal(why)
+            return forward(*arguments, **inputs)
+        given = {name: value for name, value in inputs.items() if value is not None}
+        if self.layout.attend is None:
+            with self._reaching_in(None):
+                return forward(**self._cut(given, lengths))
+        order = np.argsort(lengths, kind="stable")
+        packing = packing_of(lengths[order], self.backend.packed_attention == "groups")
+        if not packing.groups:
+            packing = packing.moved(self.backend.to_device)
+        places = torch.as_tensor(order, device=given["input_ids"].device)
+        with self._reaching_in(packing):
+            outputs = forward(**self._packed(given, lengths, order, places))
+        outputs.logits = outputs.logits.index_select(0, places.argsort())
+        return outputs
+
+    def _lengths(self, arguments: tuple[Any, ...], inputs: dict[str, Any]) -> tuple[np.ndarray | None, str]:
+        """Tokens of each row; None, and the reason, where the batch is nothing for this forward."""
+        ids, mask = inputs.get("input_ids"), inputs.get("attention_mask")
+        others = [name for name, value in inputs.items() if name not in (*_ROWS, *_BESIDE) and value is not None]
+        if arguments or ids is None or ids.dim() != 2 or not len(ids):
+            return None, "the script calls the model in another way than with input_ids by name"
+        if others:
+            return None, f"the script gives the model {', '.join(others)} too"
+        if hooks_of(self.model) != self.known_hooks:
+            return None, "hooks are set on the model's parts"
+        recomputes = self.model.training and getattr(self.model, "is_gradient_checkpointing", False)
+        if recomputes and not self._keeps:
+            return None, "layers are recomputed, and the script computes its loss itself"
+        rows, width = ids.shape
+        lengths = np.full(rows, width)
+        if mask is not None:
+            if mask.shape != ids.shape:
+                return None, "the attention mask has another shape than the rows"
+            seen = mask.cpu().numpy()
+            lengths = np.asarray((seen != 0).sum(1))
+            if not lengths.all() or (seen != (np.arange(width) < lengths[:, None])).any():
+                return None, "the padding does not stand behind the rows"
+        window = attention_window(self.model.config)
+        by_kernel = self.backend.packed_attention == "kernel"
+        if by_kernel and window and lengths.max() > window and not self._in_half():
+            return None, f"in fp32 no kernel here sees only {window} tokens to either side"
+        return lengths, ""
+
+    def _in_half(self) -> bool:
+        return torch.is_autocast_enabled(self.backend.kind) or self.model.dtype != torch.float32
+
+    def _cut(self, inputs: dict[str, Any], lengths: np.ndarray) -> dict[str, Any]:
+        """Padded rows without the columns that are padding in all of them."""
+        width = int(padded_lengths(lengths.max(), _WIDTHS))
+        return {name: value[:, :width].contiguous() if name in _ROWS else value for name, value in inputs.items()}
+
+    def _packed(
+        self, inputs: dict[str, Any], lengths: np.ndarray, order: np.ndarray, places: torch.Tensor
+    ) -> dict[str, Any]:
+        """Rows end to end, shortest first."""
+        ids = inputs["input_ids"]
+        rows, width = ids.shape
+        inside = np.arange(width) < lengths[order][:, None]
+        kept = torch.as_tensor((order[:, None] * width + np.arange(width))[inside], device=ids.device)
+        packed = {
+            name: value.reshape(-1).index_select(0, kept)[None]
+            for name, value in {**inputs, "position_ids": self._positions(ids)}.items()
+            if name in (*_ROWS, "position_ids") and name != "attention_mask"
+        }
+        if "labels" in inputs:
+            packed["labels"] = inputs["labels"].index_select(0, places)
+        if "num_items_in_batch" in inputs:
+            packed["num_items_in_batch"] = inputs["num_items_in_batch"]
+        return packed
+
+    def _positions(self, ids: torch.Tensor) -> torch.Tensor:
+        """Positions as the model counts them in padded rows."""
+        if not first_position(self.family, self.model.config):
+            return torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        padding = self.model.config.pad_token_id
+        counted = ids.ne(padding).int()
+        return (counted.cumsum(1) * counted).long() + padding
+
+    @contextmanager
+    def _reaching_in(self, packing: Any) -> Iterator[None]:
+        """Our attention and the last layer's short cut, for this call, or until the backward pass is over."""
+        stack = ExitStack()
+        stack.enter_context(self._changed(packing))
+        if self._keeps and self.model.training and getattr(self.model, "is_gradient_checkpointing", False):
+            assert self._kept is not None
+            self._kept.push(stack)
+            self._keeps = False  # a second call in this step would change what the first is recomputed with
+            yield
+            return
+        with stack:
+            yield
+
+    @contextmanager
+    def _changed(self, packing: Any) -> Iterator[None]:
+        config = self.model.config
+        own = config._attn_implementation
+        modules = list(self.model.modules())
+        dropouts = [module for module in modules if type(module) is torch.nn.Dropout] if self._quickens() else []
+        for module in modules:
+            module.__dict__["pippin_layout"] = self.layout
+        for module in dropouts:
+            module.__dict__["forward"] = functools.partial(_drop, module)
+        hooks = read_first_tokens(self.model, self.family, self.layout)
+        self.layout.packing, self.layout.set_aside = packing, None
+        config._attn_implementation = registered_attention(self.layout, own)
+        try:
+            yield
+        finally:
+            config._attn_implementation = own
+            self.layout.packing = self.layout.set_aside = None
+            for hook in hooks:
+                hook.remove()
+            for module in dropouts:
+                del module.__dict__["forward"]
+            for module in modules:
+                del module.__dict__["pippin_layout"]
+
+    def _quickens(self) -> bool:
+        return self.backend.slow_dropout and self.model.training
+
+
+def _drop(module: torch.nn.Dropout, tensor: torch.Tensor) -> torch.Tensor:
+    return drop(tensor, module.p) if module.training else tensor
+
+
+def hooks_of(model: torch.nn.Module) -> frozenset[int]:
+    """The numbers of all hooks on a model's parts that might look at what goes through."""
+    return frozenset(
+        number
+        for module in model.modules()
+        for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
+        for number, hook in hooks.items()
+        if getattr(hook, "__name__", "") != _HARMLESS_HOOK
+    )

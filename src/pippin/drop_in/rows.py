@@ -1,0 +1,96 @@
+"""How rows go through a script's model: packed or cut where nothing speaks against it, else as they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pippin.drop_in.packed_forward import PackedForward, hooks_of
+from pippin.machine.backends.base import Backend
+from pippin.models.families import family_of
+from pippin.plan.layout import PACKED
+from pippin.plan.plan import Choice
+
+AS_GIVEN, CUT = "as the script gives them", "cut to the longest"
+
+
+def choose_rows(model: Any, args: Any, backend: Backend | None) -> Choice[str]:
+    """The layout of rows, and why."""
+    problem = _problem(model, args, backend)
+    if problem is not None or backend is None:
+        return Choice(AS_GIVEN, problem or "")
+    if backend.packed_attention is None:
+        return Choice(CUT, "columns that are padding in every row are left out, the last layer computes first tokens")
+    return Choice(PACKED, "end to end without padding, the last layer computes first tokens")
+
+
+def forward_for(
+    model: Any, backend: Backend, on_refusal: Callable[[str], None], known_hooks: frozenset[int]
+) -> PackedForward:
+    """What stands in for the model's forward where its rows are not taken as the script gives them."""
+    family, _ = family_of(_core(model).config)
+    assert family is not None
+    return PackedForward(model, family, backend, on_refusal, known_hooks)
+
+
+def guarded(model: Any, backend: Backend) -> frozenset[int]:
+    """Guard a model that will be trained against the device's known faults; gives the hooks that this took."""
+    before = hooks_of(model)
+    backend.guard(model)
+    return hooks_of(model) - before
+
+
+def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
+    if backend is None:
+        return f"the device {args.device.type} is not one that Pippin knows"
+    if args.world_size > 1 or args.n_gpu > 1:
+        return "several processes or GPUs share the work"
+    if args.torch_compile:
+        return "torch_compile compiles the model's own forward"
+    if getattr(args, "use_liger_kernel", False):
+        return "use_liger_kernel replaces parts of the model"
+    if args.neftune_noise_alpha:
+        return "neftune_noise_alpha scales its noise by a row's padded length"
+    if args.full_determinism and backend.packed_attention == "kernel":
+        return "full_determinism rules out the device's own attention"
+    return _problem_of_model(model)
+
+
+def _problem_of_model(model: Any) -> str | None:
+    core = _core(model)
+    config = getattr(core, "config", None)
+    if config is None:
+        return f"{type(core).__name__} is not one of transformers' models"
+    family, why = family_of(config)
+    if family is None:
+        return why
+    from transformers import AutoModelForSequenceClassification
+
+    expected = AutoModelForSequenceClassification._model_mapping.get(type(config), None)
+    if type(core) is not expected:
+        return f"{type(core).__name__} is not transformers' own classifier of this kind"
+    if _is_patched(core):
+        return "the script has replaced the model's forward"
+    if config.output_attentions or config.output_hidden_states or not config.return_dict:
+        return "the model is set up to give more than logits"
+    if config._attn_implementation not in (None, "sdpa", "eager"):
+        return f"the script has chosen {config._attn_implementation} attention"
+    return None
+
+
+def _core(model: Any) -> Any:
+    """The model itself where adapters are laid over it."""
+    if hasattr(model, "get_base_model") and not _learns_prompts(model):
+        return model.get_base_model()
+    return model
+
+
+def _learns_prompts(model: Any) -> bool:
+    """Whether adapters add tokens to the rows."""
+    return any(getattr(config, "is_prompt_learning", True) for config in getattr(model, "peft_config", {}).values())
+
+
+def _is_patched(model: Any) -> bool:
+    """Whether a forward of somebody's own hangs on the model; accelerate keeps the one that it wraps."""
+    own = model.__dict__.get("_original_forward", model.__dict__.get("forward"))
+    return own is not None and getattr(own, "__func__", None) is not type(model).forward

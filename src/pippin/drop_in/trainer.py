@@ -1,0 +1,267 @@
+"""transformers' Trainer with Pippin inside: the same hooks, rows, random numbers and results, faster and safer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import Seq2SeqTrainer as TheirSeq2SeqTrainer
+from transformers import Trainer as TheirTrainer
+
+from pippin.drop_in import checkpoints
+from pippin.drop_in.labels import with_numbers
+from pippin.drop_in.loss_scale import ignores_number_of_items, never_looks_at_number_of_items
+from pippin.drop_in.packed_forward import PackedForward
+from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for, guarded
+from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
+from pippin.drop_in.words import say
+from pippin.machine.awake import kept_awake
+from pippin.machine.backends import get_backend
+from pippin.machine.backends.base import Backend
+from pippin.models.training_mode import CHECKPOINTING_SETTINGS, checkpointing_settings
+from pippin.plan.plan import Choice
+
+_RANDOM_STATE = "pippin_rng_state.pth"
+
+
+class DropIn(TheirTrainer):
+    """What Pippin changes; its classes put it in front of transformers' own."""
+
+    def __init__(self, *arguments: Any, tokenizer: Any = None, **named: Any):
+        if tokenizer is not None:  # the name that transformers 4 had
+            named.setdefault("processing_class", tokenizer)
+        self._staging: Path | None = None
+        self._forward: PackedForward | None = None
+        self._guarded: tuple[Any, frozenset[int]] = (None, frozenset())
+        self._ignores_items: bool | None = None
+        super().__init__(*arguments, **named)
+        self._backend = _backend_of(self.args.device)
+        self._safekeeping = Safekeeping(self._backend, self._recompute_with_same_dropout)
+        self.callback_handler.callbacks.insert(0, self._safekeeping)  # before the script's own, which may raise
+
+    @property
+    def tokenizer(self) -> Any:
+        """What transformers 5 calls processing_class."""
+        return self.processing_class
+
+    @tokenizer.setter
+    def tokenizer(self, value: Any) -> None:
+        self.processing_class = value
+
+    # How rows go through the model
+
+    def rows_plan(self) -> Choice[str]:
+        """How the rows of this script go through its model, and why."""
+        return choose_rows(self.model, self.args, self._backend)
+
+    def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None, *others: Any) -> torch.Tensor:
+        if num_items_in_batch is not None and self._averages_own_loss():
+            num_items_in_batch = None
+        with self._without_padding(until_backward=not self._overrides("compute_loss")):
+            return super().training_step(model, inputs, num_items_in_batch, *others)
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        counted = num_items_in_batch is not None and self._must_scale(model, inputs, num_items_in_batch)
+        own_items = self._get_num_items_in_batch([inputs], self.args.device) if counted else None
+        with self._without_padding():
+            found = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        if own_items is None:
+            return found
+        share = own_items / num_items_in_batch
+        return (found[0] * share, found[1]) if return_outputs else found * share
+
+    def prediction_step(self, *arguments: Any, **named: Any) -> Any:
+        with self._without_padding():
+            return super().prediction_step(*arguments, **named)
+
+    @contextmanager
+    def _without_padding(self, until_backward: bool = False) -> Iterator[None]:
+        forward = self._forward
+        if forward is None or forward.model is not self.model:
+            if self.rows_plan().value == AS_GIVEN:
+                yield
+                return
+            assert self._backend is not None
+            hooks = self._guarded[1] if self._guarded[0] is self.model else frozenset()
+            forward = self._forward = forward_for(self.model, self._backend, _say_refusal, hooks)
+        with forward.standing_in(until_backward):
+            yield
+
+    # The scale of accumulated losses
+
+    def _must_scale(self, model: Any, inputs: Any, number: Any) -> bool:
+        """Whether the model gives the mean of its own rows where a share of the whole batch is expected."""
+        if self.compute_loss_func is not None or self.label_smoother is not None or not self.model_accepts_loss_kwargs:
+            return False
+        if self.args.gradient_accumulation_steps == 1 or "labels" not in inputs:
+            return False
+        if self._ignores_items is None:
+            self._ignores_items = ignores_number_of_items(model, inputs, number)
+        return self._ignores_items
+
+    def _averages_own_loss(self) -> bool:
+        """Whether the script's own compute_loss gives the mean of its rows, for transformers to average."""
+        if self.args.gradient_accumulation_steps == 1 or getattr(self, "loss_is_scaled_for_ga", None) is not None:
+            return False
+        return self._overrides("compute_loss") and never_looks_at_number_of_items(type(self).compute_loss)
+
+    def _overrides(self, method: str) -> bool:
+        """Whether the script brings this method itself."""
+        return getattr(type(self), method) is not getattr(DropIn, method) or method in self.__dict__
+
+    # Training that leaves a checkpoint whatever happens
+
+    def train(self, resume_from_checkpoint: Any = None, *arguments: Any, **named: Any) -> Any:
+        resume = self._found(resume_from_checkpoint)
+        trial = named.get("trial", arguments[0] if arguments else None)
+        self._announce()
+        minds_termination = not getattr(self.args, "enable_jit_checkpoint", False)
+        with (
+            kept_awake(True, lambda: None),
+            self._safekeeping.minding_signals(minds_termination),
+            self._counting_fallbacks(),
+        ):
+            try:
+                return super().train(resume, *arguments, **named)
+            except BaseException as error:
+                self._save_before_leaving(error, trial)
+                if isinstance(error, Terminated):
+                    die_by_termination()
+                raise
+
+    def _announce(self) -> None:
+        """Say once how rows go through the model, and guard the model against the device's faults."""
+        if self.model_init is None and self._backend is not None and self._guarded[0] is not self.model:
+            self._guarded = (self.model, guarded(self.model, self._backend))
+            self._forward = None
+        rows = self.rows_plan()
+        if self.is_world_process_zero():
+            say(f"rows go through {type(self.model).__name__} {rows.value}: {rows.reason}.")
+
+    def call_model_init(self, trial: Any = None) -> Any:
+        model = super().call_model_init(trial)
+        backend = _backend_of(self.args.device)
+        if backend is not None:
+            self._guarded = (model, guarded(model, backend))
+        return model
+
+    def _recompute_with_same_dropout(self) -> None:
+        """Where the device draws new dropout for layers that are computed twice, give it what it lacks."""
+        if not self.args.gradient_checkpointing or self._backend is None or not self._backend.checkpoint_contexts():
+            return
+        asked = dict(self.args.gradient_checkpointing_kwargs or {})
+        if not set(asked) - CHECKPOINTING_SETTINGS:
+            self.model.gradient_checkpointing_enable(checkpointing_settings(asked, self._backend))
+
+    def _counting_fallbacks(self) -> Any:
+        if self._backend is None:
+            return nullcontext()
+        return self._backend.counting_fallbacks(
+            lambda name: say(f"{name} is not implemented on the device {self.args.device.type}: the CPU computes it.")
+        )
+
+    def get_batch_samples(self, *arguments: Any, **named: Any) -> Any:
+        if self.state.global_step >= self.state.max_steps > 0:  # a finished run that is taken up again
+            self.control.should_training_stop = True
+            return [], None
+        return super().get_batch_samples(*arguments, **named)
+
+    def _remove_unused_columns(self, dataset: Any, description: str | None = None) -> Any:
+        kept = super()._remove_unused_columns(dataset, description)
+        return with_numbers(kept, getattr(self.model, "config", None)) if hasattr(kept, "features") else kept
+
+    # Checkpoints
+
+    def _found(self, asked: Any) -> Any:
+        """The checkpoint to go on from: of our own choice where the script only says that it wants one."""
+        if isinstance(asked, str) and not os.path.isdir(asked) and asked.lower() in ("true", "false"):
+            asked = asked.lower() == "true"  # a flag is text
+        if asked is not True:
+            return asked
+        found = checkpoints.newest(Path(self.args.output_dir))
+        for name, reason in found.passed_over:
+            say(f"{name} is passed over: {reason}.")
+        return str(found.path) if found.path else True  # transformers says that there is none
+
+    def _get_output_dir(self, trial: Any) -> str:
+        return str(self._staging) if self._staging else super()._get_output_dir(trial)
+
+    def _save_checkpoint(self, model: Any, trial: Any, *others: Any, **named: Any) -> None:
+        if self.args.world_size > 1 or self.args.push_to_hub:  # other processes, or an upload, look for it meanwhile
+            super()._save_checkpoint(model, trial, *others, **named)
+            return
+        folder, step = Path(self._get_output_dir(trial)), self.state.global_step
+        with checkpoints.staged(folder, step) as self._staging:
+            try:
+                super()._save_checkpoint(model, trial, *others, **named)
+                self._point_to_best(folder, self._staging / f"checkpoint-{step}")
+            finally:
+                self._staging = None
+        checkpoints.retire(folder, self.args.save_total_limit, self.state.best_model_checkpoint)
+
+    def _point_to_best(self, folder: Path, written: Path) -> None:
+        """Name the best checkpoint by the place where it will stand."""
+        if self.state.best_global_step:
+            best = folder / f"checkpoint-{self.state.best_global_step}"
+            if best.exists() or best.name == written.name:
+                self.state.best_model_checkpoint = str(best)
+                self.state.save_to_json(str(written / "trainer_state.json"))
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        super()._save_rng_state(output_dir)
+        if self._backend is not None:
+            torch.save(self._backend.random_state(), os.path.join(output_dir, _RANDOM_STATE))
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        super()._load_rng_state(checkpoint)
+        path = os.path.join(checkpoint or "", _RANDOM_STATE)
+        if checkpoint and self._backend is not None and os.path.isfile(path):
+            self._backend.set_random_state(torch.load(path, weights_only=True))
+
+    def _save_before_leaving(self, error: BaseException, trial: Any) -> None:
+        """Save the last whole step when a script dies, where it asked for checkpoints at all."""
+        step = self.state.global_step
+        explained = self._backend.explain(error) if self._backend is not None else None
+        if explained:
+            say(explained)
+        wanted = str(getattr(self.args.save_strategy, "value", self.args.save_strategy)) != "no"
+        if not (wanted and self.args.should_save and self._safekeeping.can_save_step(step)):
+            return
+        path = Path(self._get_output_dir(trial)) / f"checkpoint-{step}"
+        try:
+            if not path.exists():
+                self._safekeeping.go_back_to_step()
+                self._save_checkpoint(self.model_wrapped, trial)
+        except Exception as trouble:  # the script's own error matters more
+            say(f"no checkpoint could be written ({type(trouble).__name__}: {trouble}).")
+            return
+        say(f"step {step} is saved in {path}: train(resume_from_checkpoint=True) goes on from there.", again=True)
+
+
+# Libraries look for names in it.
+DropIn.__init__.__wrapped__ = TheirTrainer.__init__  # type: ignore[attr-defined]
+
+
+class Trainer(DropIn):
+    """transformers.Trainer, on Pippin's engine."""
+
+
+class Seq2SeqTrainer(DropIn, TheirSeq2SeqTrainer):
+    """transformers.Seq2SeqTrainer, on Pippin's engine."""
+
+
+def _backend_of(device: torch.device) -> Backend | None:
+    try:
+        return get_backend(str(device))
+    except KeyError:  # one of the many that transformers knows and Pippin does not
+        return None
+
+
+def _say_refusal(why: str) -> None:
+    say(f"some batches go through the model padded: {why}.")
