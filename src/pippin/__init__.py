@@ -49,5 +49,12 @@ def __getattr__(name: str) -> Any:
     if name in _FROM:
         from importlib import import_module
 
+        if _FROM[name].startswith("pippin.drop_in"):
+            import warnings
+
+            from pippin.machine.backends import prepare_environment
+
+            if too_late := prepare_environment():
+                warnings.warn(too_late, stacklevel=2)
         return getattr(import_module(_FROM[name]), name)
     raise AttributeError(f"module 'pippin' has no attribute {name!r}")

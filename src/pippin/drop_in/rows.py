@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pippin.drop_in.packed_forward import PackedForward, hooks_of
+from pippin.drop_in.packed_forward import PackedForward
 from pippin.machine.backends.base import Backend
 from pippin.models.families import family_of
 from pippin.plan.layout import PACKED
@@ -31,13 +31,6 @@ def forward_for(
     family, _ = family_of(_core(model).config)
     assert family is not None
     return PackedForward(model, family, backend, on_refusal, known_hooks)
-
-
-def guarded(model: Any, backend: Backend) -> frozenset[int]:
-    """Guard a model that will be trained against the device's known faults; gives the hooks that this took."""
-    before = hooks_of(model)
-    backend.guard(model)
-    return hooks_of(model) - before
 
 
 def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import Seq2SeqTrainer as TheirSeq2SeqTrainer
 from transformers import Trainer as TheirTrainer
 
 from pippin.drop_in import checkpoints
+from pippin.drop_in.device_faults import attending_safely, guarded, refuse_too_many_rows
 from pippin.drop_in.labels import with_numbers
 from pippin.drop_in.loss_scale import ignores_number_of_items, never_looks_at_number_of_items
 from pippin.drop_in.packed_forward import PackedForward
-from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for, guarded
+from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for
 from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
 from pippin.drop_in.words import say
 from pippin.machine.awake import kept_awake
@@ -25,7 +27,7 @@ from pippin.machine.backends.base import Backend
 from pippin.models.training_mode import CHECKPOINTING_SETTINGS, checkpointing_settings
 from pippin.plan.plan import Choice
 
-_RANDOM_STATE = "pippin_rng_state.pth"
+_RANDOM_STATE = "pippin_rng_state.safetensors"
 
 
 class DropIn(TheirTrainer):
@@ -38,6 +40,7 @@ class DropIn(TheirTrainer):
         self._forward: PackedForward | None = None
         self._guarded: tuple[Any, frozenset[int]] = (None, frozenset())
         self._ignores_items: bool | None = None
+        self._most_rows = self._longest = 0
         super().__init__(*arguments, **named)
         self._backend = _backend_of(self.args.device)
         self._safekeeping = Safekeeping(self._backend, self._recompute_with_same_dropout)
@@ -61,6 +64,7 @@ class DropIn(TheirTrainer):
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None, *others: Any) -> torch.Tensor:
         if num_items_in_batch is not None and self._averages_own_loss():
             num_items_in_batch = None
+        self._refuse_too_many_rows(inputs)
         with self._without_padding(until_backward=not self._overrides("compute_loss")):
             return super().training_step(model, inputs, num_items_in_batch, *others)
 
@@ -84,14 +88,26 @@ class DropIn(TheirTrainer):
     def _without_padding(self, until_backward: bool = False) -> Iterator[None]:
         forward = self._forward
         if forward is None or forward.model is not self.model:
-            if self.rows_plan().value == AS_GIVEN:
+            if self._backend is None:
                 yield
                 return
-            assert self._backend is not None
+            if self.rows_plan().value == AS_GIVEN:
+                with attending_safely(self.model, self.args, self._backend):
+                    yield
+                return
             hooks = self._guarded[1] if self._guarded[0] is self.model else frozenset()
             forward = self._forward = forward_for(self.model, self._backend, _say_refusal, hooks)
         with forward.standing_in(until_backward):
             yield
+
+    def _refuse_too_many_rows(self, inputs: Any) -> None:
+        ids = inputs.get("input_ids") if isinstance(inputs, Mapping) else None
+        if self._backend is None or not isinstance(ids, torch.Tensor) or ids.dim() != 2:
+            return
+        rows, length = ids.shape
+        if rows > self._most_rows or length > self._longest:  # else it was looked at before
+            self._most_rows, self._longest = max(rows, self._most_rows), max(length, self._longest)
+            refuse_too_many_rows(self.model, self.args, self._backend, self._most_rows, self._longest)
 
     # The scale of accumulated losses
 
@@ -216,13 +232,13 @@ class DropIn(TheirTrainer):
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)
         if self._backend is not None:
-            torch.save(self._backend.random_state(), os.path.join(output_dir, _RANDOM_STATE))
+            save_file(self._backend.random_state(), os.path.join(output_dir, _RANDOM_STATE))
 
     def _load_rng_state(self, checkpoint: str | None) -> None:
         super()._load_rng_state(checkpoint)
         path = os.path.join(checkpoint or "", _RANDOM_STATE)
         if checkpoint and self._backend is not None and os.path.isfile(path):
-            self._backend.set_random_state(torch.load(path, weights_only=True))
+            self._backend.set_random_state(load_file(path))
 
     def _save_before_leaving(self, error: BaseException, trial: Any) -> None:
         """Save the last whole step when a script dies, where it asked for checkpoints at all."""
