@@ -23,6 +23,10 @@ COMMANDS = {
     "verify": ("pippin.cli.verify", "Does the GPU give the CPU's results for this model and these rows?"),
     "predict": ("pippin.cli.predict", "Label texts with a trained model."),
     "bench": ("pippin.cli.bench", "How fast is a model on each device of this machine, and which one to use?"),
+    "exec": (
+        "pippin.cli.exec",
+        "Run your own script for Hugging Face's Trainer, unmodified, with Pippin's in its place.",
+    ),
     "report": ("pippin.cli.report", "The web page of a run, or of several beside each other."),
 }
 
@@ -43,6 +47,8 @@ def usage() -> str:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["exec"]:
+        return _run_script(arguments[1:])
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without UTF-8 gets question marks, not a crash
             stream.reconfigure(errors="replace")
@@ -74,6 +80,18 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         _complain(str(error) or "interrupted.")
         return 128 + getattr(error, "signal", 2)
+
+
+def _run_script(arguments: list[str]) -> int:
+    """`pippin exec`: streams, errors and exit code are the script's own, but for what Pippin itself has to say."""
+    from pippin.cli.exec import run
+
+    remember_secrets_of(arguments)
+    try:
+        return run(arguments)
+    except PippinError as error:
+        _complain(str(error))
+        return 2
 
 
 def _complain(text: str) -> None:

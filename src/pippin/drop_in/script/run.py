@@ -1,0 +1,98 @@
+"""Runs a file as `python FILE words…` would: as `__main__`, with its own argv, path, errors and exit code."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+from pippin.drop_in.script.prepared import prepare_process
+from pippin.errors import PippinError
+
+
+def run_script(script: str, words: list[str], data_dir: str | None = None) -> None:
+    """Run it to its end. What it raises comes out, to be shown without our own lines."""
+    source = _read(script)
+    path = os.path.abspath(script)
+    prepare_process(path, data_dir)
+    sys.argv[:] = [script, *words]
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    main = ModuleType("__main__")
+    _dress(vars(main), path)
+    sys.modules["__main__"] = main
+    try:
+        exec(_compiled(source, path), vars(main))
+    except (PippinError, SystemExit):
+        raise
+    except BaseException as error:
+        # Python itself is to show it and to choose the exit code: an interrupted process dies by the signal.
+        _hide_our_lines(error)
+        raise
+
+
+def become_worker(names: dict[str, Any], script: str, data_dir: str | None) -> None:
+    """Make a spawned process's main module the script's, as Python does it for a script of its own."""
+    prepare_process(script, data_dir, announce=False)  # the script's own process has said it
+    _dress(names, script)
+    exec(_compiled(_read(script), script), names)
+
+
+def _compiled(source: bytes, path: str) -> CodeType:
+    return compile(source, path, "exec", dont_inherit=True)
+
+
+def _dress(names: dict[str, Any], path: str) -> None:
+    """The names that a main module has before its first line."""
+    name, usual = names["__name__"], vars(sys.modules["__main__"])
+    names.clear()
+    names.update(
+        __name__=name,
+        __doc__=None,
+        __package__=None,
+        __loader__=SourceFileLoader("__main__", path),
+        __spec__=None,
+        __builtins__=builtins,
+        __file__=path,
+    )
+    # Releases of Python differ in these two.
+    names.update({other: value for other, value in (("__annotations__", {}), ("__cached__", None)) if other in usual})
+
+
+def _read(script: str) -> bytes:
+    """The script's bytes; compiling decodes them as its first lines say."""
+    path = Path(script)
+    if path.is_dir():
+        inside = sorted(child.name for child in path.glob("*.py"))
+        raise PippinError(
+            f"{script} is a folder. Name the script: pippin exec {path / inside[0] if inside else path / 'SCRIPT.py'} …"
+        )
+    if not path.exists():
+        raise PippinError(f"{script}: there is no such file. Type: pippin exec SCRIPT.py, then the script's own words.")
+    try:
+        with io.open_code(os.path.abspath(script)) as file:
+            source = file.read()
+    except OSError as error:
+        raise PippinError(f"{script} cannot be read: {error.strerror or error}.") from None
+    if b"\0" in source:
+        raise PippinError(f"{script} is no Python script: it is not text. Type: pippin exec SCRIPT.py …")
+    return source
+
+
+def _hide_our_lines(error: BaseException) -> None:
+    """An error that comes out is shown from the script's first line on; one of its grammar has no lines at all."""
+    usual, lines = sys.excepthook, error.__traceback__
+    while lines and lines.tb_frame.f_code.co_filename == __file__:
+        lines = lines.tb_next
+
+    def show(kind: type[BaseException], shown: BaseException, traceback: TracebackType | None) -> None:
+        if shown is error:
+            shown, traceback = error.with_traceback(lines), lines
+        usual(kind, shown, traceback)
+
+    sys.excepthook = show
