@@ -15,7 +15,7 @@ import pytest
 import torch
 from transformers import HfArgumentParser
 
-from pippin.drop_in import arguments
+from pippin.drop_in import arguments, refusals
 from pippin.drop_in.arguments import MISSING, Seq2SeqTrainingArguments, TrainingArguments
 from pippin.drop_in.fields import REMOVED
 from pippin.errors import Mistakes, PippinError
@@ -408,21 +408,27 @@ class Stub:
 
 def test_several_processes_touch_no_gpu_before_each_has_its_own(monkeypatch):
     apple, gpu, cpu = backends = [Stub("mps"), Stub("cuda", "H200"), Stub("cpu", "Xeon")]
-    monkeypatch.setattr(arguments, "all_backends", lambda: backends)
+    monkeypatch.setattr(refusals, "all_backends", lambda: backends)
     args = TrainingArguments("out", use_cpu=True)
-    assert arguments._backend_at_hand(args, several=True) is cpu
+    assert refusals._backend_at_hand(args, several=True) is cpu
     args.use_cpu = False
-    assert arguments._backend_at_hand(args, several=True) is None
+    assert refusals._backend_at_hand(args, several=True) is None
     assert not gpu.asked
-    assert arguments._backend_at_hand(args, several=False) is gpu
+    assert refusals._backend_at_hand(args, several=False) is gpu
 
 
 @pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="torch before 2.6")
 def test_accelerators_that_pippin_does_not_know_are_left_to_transformers(monkeypatch):
     backends = [Stub("mps"), Stub("cuda"), Stub("cpu", "Xeon")]
-    monkeypatch.setattr(arguments, "all_backends", lambda: backends)
+    monkeypatch.setattr(refusals, "all_backends", lambda: backends)
     args = TrainingArguments("out", use_cpu=True)
     args.use_cpu = False
     for others, expected in ((False, backends[-1]), (True, None)):
         monkeypatch.setattr(torch.accelerator, "is_available", lambda others=others: others)
-        assert arguments._backend_at_hand(args, several=False) is expected
+        assert refusals._backend_at_hand(args, several=False) is expected
+
+
+def test_the_old_switch_for_the_apple_gpu_is_no_error_without_one(capsys, monkeypatch):
+    monkeypatch.setattr("pippin.drop_in.words._said", set())
+    assert TrainingArguments("out", use_mps_device=True, use_cpu=True).device.type == "cpu"
+    assert "use_mps_device: there is no Apple GPU here" in capsys.readouterr().err

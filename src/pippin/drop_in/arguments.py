@@ -17,11 +17,8 @@ from transformers.training_args_seq2seq import Seq2SeqTrainingArguments as Their
 from transformers.utils import is_accelerate_available
 
 from pippin.drop_in.fields import REMOVED
+from pippin.drop_in.refusals import refused_by_device
 from pippin.errors import Mistakes, PippinError
-from pippin.machine.backends import all_backends
-from pippin.machine.backends.base import Backend
-from pippin.machine.backends.cuda import CudaBackend
-from pippin.machine.backends.mps import MpsBackend
 
 #: Names of REMOVED that the installed transformers lacks.
 MISSING = tuple(name for name in REMOVED if name not in TheirArguments.__dataclass_fields__)
@@ -51,8 +48,6 @@ _ENTRIES = {
 #: Fields that became a variable which transformers reads later.
 _VARIABLES = {"logging_dir": "TENSORBOARD_LOGGING_DIR", "ray_scope": "RAY_SCOPE"}
 _OPTIMISERS = {"adamw_hf": "adamw_torch", "adamw_apex_fused": "adamw_torch_fused"}
-#: Optimisers of bitsandbytes and torchao whose names do not say so.
-_BITSANDBYTES = {"ademamix", "lion_32bit"}
 
 #: What was set here, so that a later TrainingArguments may set it again but what the user set stays.
 _set_here: dict[str, str] = {}
@@ -77,7 +72,7 @@ class _FormerNames:
                 "Type: pip install 'pippin[trainer]'"
             )
         mistakes = [*_refused_names(self), *_translated(self)]
-        mistakes += _refused_by_device(self)
+        mistakes += refused_by_device(self)
         if mistakes:
             raise Mistakes(mistakes)
         super().__post_init__()  # type: ignore[misc]
@@ -247,58 +242,3 @@ def _echo(args: Any) -> None:
     if "logging_dir" in MISSING and _given(args, "logging_dir") is None:
         folder = os.environ.get(_VARIABLES["logging_dir"]) or os.path.join(args.output_dir, "runs")
         args.logging_dir = Echo(folder)
-
-
-def _refused_by_device(args: Any) -> list[str]:
-    """What cannot work on the device that transformers will take."""
-    processes = os.environ.get("WORLD_SIZE", "1")  # set by torchrun and its like
-    several = processes.isdigit() and int(processes) > 1
-    backend = _backend_at_hand(args, several)
-    if backend is None:
-        return []
-    mistakes = _refused_by_apple(args) if backend.kind == MpsBackend.kind else []
-    if several and backend.kind == MpsBackend.kind:
-        problem = backend.several_processes_problem()
-        mistakes.append(f"this was started as {processes} processes (WORLD_SIZE), but {problem}.")
-    for precision in ("bf16", "fp16"):
-        if getattr(args, precision) and (lacks := backend.precision_problem(precision)):
-            mistakes.append(f"{precision}=True: {lacks}.")
-    if args.tf32 and backend.kind != CudaBackend.kind:
-        mistakes.append("tf32=True: only NVIDIA GPUs have TF32. Leave it out.")
-    return mistakes
-
-
-def _refused_by_apple(args: Any) -> list[str]:
-    mistakes = []
-    for name in ("deepspeed", "fsdp", "parallelism_config"):
-        if getattr(args, name, None):
-            mistakes.append(
-                f"{name}: it spreads a model over several processes, and the Apple GPU takes no part in that. "
-                f"Leave it out; where memory is short use gradient_checkpointing or optim=adafactor."
-            )
-    if getattr(args, "use_liger_kernel", False):
-        mistakes.append("use_liger_kernel=True: Liger's kernels are Triton code, not for the Apple GPU. Leave it out.")
-    optimiser = str(_plain(args.optim))
-    if optimiser in _BITSANDBYTES or any(part in optimiser for part in ("8bit", "4bit", "bnb", "paged")):
-        mistakes.append(
-            f"optim={optimiser}: this optimiser of bitsandbytes or torchao is CUDA or Triton code, not for the Apple "
-            "GPU. Use optim=adamw_torch, or optim=adafactor where memory is short."
-        )
-    return mistakes
-
-
-def _backend_at_hand(args: Any, several: bool) -> Backend | None:
-    """The device that transformers will take; None: nothing that Pippin needs to look at, or knows."""
-    import torch
-
-    apple, *others, cpu = all_backends()
-    if args.use_cpu or os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes", "on", "y", "t"):
-        return cpu
-    if apple.devices():
-        return apple
-    if several:  # each process has a device of its own, and this is too early to touch one
-        return None
-    if found := next((backend for backend in others if backend.devices()), None):
-        return found
-    is_known = not hasattr(torch, "accelerator") or not torch.accelerator.is_available()
-    return cpu if is_known else None
