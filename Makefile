@@ -12,7 +12,7 @@ ON_EMULATED_GPU := tests/test_*.py tests/training tests/models tests/machine tes
 	training/test_inference.py training/test_captured.py training/test_against_hugging_face.py) \
 	-k "not test_resume or (resumed_equals and (plain or accumulation or bf16 or checkpointing or noise))"
 
-PYTEST := $(BIN)/python -m pytest --numprocesses auto
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test torture lint format docs clean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import os
@@ -50,6 +51,12 @@ FILLER = [
     "in",
     "on",
 ]
+
+
+def pytest_collection_finish() -> None:
+    """What the imports have made stays: accelerate collects garbage often, and would go through all of it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

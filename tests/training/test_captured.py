@@ -72,7 +72,7 @@ def one_by_one(query, key, value, packing, scaling, dropout, window=None):
 
 @pytest.fixture(autouse=True)
 def kernel(monkeypatch):
-    monkeypatch.setitem(networks._ATTEND, "kernel", one_by_one)
+    monkeypatch.setitem(networks.ATTEND, "kernel", one_by_one)
 
 
 @pytest.fixture
