@@ -61,6 +61,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without the emulated GPU, as on a Mac, its tests run on the real one, but for those that steer it."""
+    items.sort(key=lambda item: "torture" not in item.nodeid)  # the longest first, so that no process waits for it
     if config.pluginmanager.hasplugin("emulated_mps"):
         return
     import torch

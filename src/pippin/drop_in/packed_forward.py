@@ -107,6 +107,8 @@ class PackedForward:
             return None, "the script calls the model in another way than with input_ids by name"
         if others:
             return None, f"the script gives the model {', '.join(others)} too"
+        if self.model.config.output_hidden_states or self.model.config.output_attentions:
+            return None, "the model is set up to give more than logits"
         if hooks_of(self.model) != self.known_hooks:
             return None, "hooks are set on the model's parts"
         recomputes = self.model.training and getattr(self.model, "is_gradient_checkpointing", False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class DropIn(TheirTrainer):
             named.setdefault("processing_class", tokenizer)
         self._staging: Path | None = None
         self._forward: PackedForward | None = None
+        self._asked_for: Any = None
+        """The model that ``_forward`` was made for."""
         self._guarded: tuple[Any, frozenset[int]] = (None, frozenset())
         self._ignores_items: bool | None = None
         self._most_rows = self._longest = 0
@@ -84,21 +86,21 @@ class DropIn(TheirTrainer):
         with self._without_padding():
             return super().prediction_step(*arguments, **named)
 
-    @contextmanager
-    def _without_padding(self, until_backward: bool = False) -> Iterator[None]:
-        forward = self._forward
-        if forward is None or forward.model is not self.model:
-            if self._backend is None:
-                yield
-                return
-            if self.rows_plan().value == AS_GIVEN:
-                with attending_safely(self.model, self.args, self._backend):
-                    yield
-                return
-            hooks = self._guarded[1] if self._guarded[0] is self.model else frozenset()
-            forward = self._forward = forward_for(self.model, self._backend, _say_refusal, hooks)
-        with forward.standing_in(until_backward):
-            yield
+    def _without_padding(self, until_backward: bool = False) -> AbstractContextManager[None]:
+        """While it lasts, calls of the model leave the padding out, or are made safe at least."""
+        if self._backend is None:
+            return nullcontext()
+        if self._asked_for is not self.model:  # model_init makes new ones
+            self._asked_for, self._forward = self.model, self._make_forward(self._backend)
+        if self._forward is None:
+            return attending_safely(self.model, self.args, self._backend)
+        return self._forward.standing_in(until_backward)
+
+    def _make_forward(self, backend: Backend) -> PackedForward | None:
+        if self.rows_plan().value == AS_GIVEN:
+            return None
+        hooks = self._guarded[1] if self._guarded[0] is self.model else frozenset()
+        return forward_for(self.model, backend, _say_refusal, hooks)
 
     def _refuse_too_many_rows(self, inputs: Any) -> None:
         ids = inputs.get("input_ids") if isinstance(inputs, Mapping) else None
@@ -115,7 +117,7 @@ class DropIn(TheirTrainer):
         """Whether the model gives the mean of its own rows where a share of the whole batch is expected."""
         if self.compute_loss_func is not None or self.label_smoother is not None or not self.model_accepts_loss_kwargs:
             return False
-        if self.args.gradient_accumulation_steps == 1 or "labels" not in inputs:
+        if self.args.gradient_accumulation_steps == 1 or "labels" not in inputs or self._script_says_scale():
             return False
         if self._ignores_items is None:
             self._ignores_items = ignores_number_of_items(model, inputs, number)
@@ -123,9 +125,12 @@ class DropIn(TheirTrainer):
 
     def _averages_own_loss(self) -> bool:
         """Whether the script's own compute_loss gives the mean of its rows, for transformers to average."""
-        if self.args.gradient_accumulation_steps == 1 or getattr(self, "loss_is_scaled_for_ga", None) is not None:
+        if self.args.gradient_accumulation_steps == 1 or self._script_says_scale():
             return False
         return self._overrides("compute_loss") and never_looks_at_number_of_items(type(self).compute_loss)
+
+    def _script_says_scale(self) -> bool:
+        return getattr(self, "loss_is_scaled_for_ga", None) is not None
 
     def _overrides(self, method: str) -> bool:
         """Whether the script brings this method itself."""
@@ -155,7 +160,7 @@ class DropIn(TheirTrainer):
         """Say once how rows go through the model, and guard the model against the device's faults."""
         if self.model_init is None and self._backend is not None and self._guarded[0] is not self.model:
             self._guarded = (self.model, guarded(self.model, self._backend))
-            self._forward = None
+            self._asked_for = None
         rows = self.rows_plan()
         if self.is_world_process_zero():
             say(f"rows go through {type(self.model).__name__} {rows.value}: {rows.reason}.")
@@ -223,8 +228,9 @@ class DropIn(TheirTrainer):
 
     def _point_to_best(self, folder: Path, written: Path) -> None:
         """Name the best checkpoint by the place where it will stand."""
-        if self.state.best_global_step:
-            best = folder / f"checkpoint-{self.state.best_global_step}"
+        step = getattr(self.state, "best_global_step", None)  # transformers before 4.50 has none
+        if step:
+            best = folder / f"checkpoint-{step}"
             if best.exists() or best.name == written.name:
                 self.state.best_model_checkpoint = str(best)
                 self.state.save_to_json(str(written / "trainer_state.json"))
@@ -247,7 +253,8 @@ class DropIn(TheirTrainer):
         if explained:
             say(explained)
         wanted = str(getattr(self.args.save_strategy, "value", self.args.save_strategy)) != "no"
-        if not (wanted and self.args.should_save and self._safekeeping.can_save_step(step)):
+        # Other processes would be waited for, and may be gone.
+        if not wanted or self.args.world_size > 1 or not self._safekeeping.can_save_step(step):
             return
         path = Path(self._get_output_dir(trial)) / f"checkpoint-{step}"
         try:
