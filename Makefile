@@ -8,8 +8,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # Left out: what brings a backend of its own or is about files; of the resumed runs only that those end the same which the device has a part in.
 ON_EMULATED_GPU := tests/test_*.py tests/training tests/models tests/machine tests/failures tests/verify tests/emulated \
 	tests/preflight/test_paper.py tests/drop_in/test_trainer*.py tests/drop_in/test_arguments.py \
-	$(addprefix --ignore=tests/,test_cache.py models/test_int8.py models/plain_bert models/test_freezing.py models/test_safety.py \
-	training/test_inference.py training/test_captured.py training/test_against_hugging_face.py) \
+	$(addprefix --ignore=tests/,test_cache.py test_docs.py test_output_folder.py machine/test_awake.py machine/test_doctor.py \
+	models/test_int8.py models/plain_bert models/test_freezing.py models/test_safety.py training/test_inference.py \
+	training/test_captured.py training/test_against_hugging_face.py training/test_data_card.py training/test_metrics.py \
+	training/test_meter.py training/test_pace.py training/test_interrupts.py training/test_resume_rules.py) \
 	-k "not test_resume or (resumed_equals and (plain or accumulation or bf16 or checkpointing or noise))"
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
@@ -26,8 +28,7 @@ demo: $(VENV)/.demo  ## Train the built-in model on the built-in questions (a mi
 test: $(VENV)/.test  ## Install what the tests need and run them: on the device that is here, then on the emulated Apple GPU
 	$(PYTEST)
 ifneq ($(shell uname),Darwin)
-	$(PYTEST) --emulated-mps $(ON_EMULATED_GPU)
-	$(PYTEST) --emulated-mps emulated_mps/tests
+	$(PYTEST) --emulated-mps $(ON_EMULATED_GPU) emulated_mps/tests
 endif
 
 torture: $(VENV)/.test  ## Kill, fill and damage runs a few hundred times, and count those that go on to the same result

@@ -16,9 +16,9 @@ from pippin.models.attention import work_of
 
 def guarded(model: Any, backend: Backend) -> frozenset[int]:
     """Guard a model that will be trained; gives the hooks that this took."""
-    before = hooks_of(model)
+    before = hooks_of(model.modules())
     backend.guard(model)
-    return hooks_of(model) - before
+    return hooks_of(model.modules()) - before
 
 
 @contextmanager

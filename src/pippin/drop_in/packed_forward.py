@@ -8,7 +8,7 @@ not know goes to the model's own forward as it came. Between steps the model is 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -51,6 +51,7 @@ class PackedForward:
         self.refusals: set[str] = set()
         self._kept: ExitStack | None = None
         self._keeps = False
+        self._modules: list[torch.nn.Module] = []
 
     @contextmanager
     def standing_in(self, until_backward: bool = False) -> Iterator[None]:
@@ -67,6 +68,7 @@ class PackedForward:
 
         stand_in.stands_in_by = self  # type: ignore[attr-defined]
         self._keeps = until_backward
+        self._modules = list(self.model.modules())
         self.model.__dict__["forward"] = stand_in
         try:
             with ExitStack() as self._kept:
@@ -109,7 +111,7 @@ class PackedForward:
             return None, f"the script gives the model {', '.join(others)} too"
         if self.model.config.output_hidden_states or self.model.config.output_attentions:
             return None, "the model is set up to give more than logits"
-        if hooks_of(self.model) != self.known_hooks:
+        if hooks_of(self._modules) != self.known_hooks:
             return None, "hooks are set on the model's parts"
         recomputes = self.model.training and getattr(self.model, "is_gradient_checkpointing", False)
         if recomputes and not self._keeps:
@@ -182,8 +184,9 @@ class PackedForward:
     def _changed(self, packing: Any) -> Iterator[None]:
         config = self.model.config
         own = config._attn_implementation
-        modules = list(self.model.modules())
-        dropouts = [module for module in modules if type(module) is torch.nn.Dropout] if self._quickens() else []
+        quickens = self.backend.slow_dropout and self.model.training
+        dropouts = [module for module in self._modules if type(module) is torch.nn.Dropout] if quickens else []
+        modules = self._modules
         for module in modules:
             module.__dict__["pippin_layout"] = self.layout
         for module in dropouts:
@@ -203,19 +206,16 @@ class PackedForward:
             for module in modules:
                 del module.__dict__["pippin_layout"]
 
-    def _quickens(self) -> bool:
-        return self.backend.slow_dropout and self.model.training
-
 
 def _drop(module: torch.nn.Dropout, tensor: torch.Tensor) -> torch.Tensor:
     return drop(tensor, module.p) if module.training else tensor
 
 
-def hooks_of(model: torch.nn.Module) -> frozenset[int]:
+def hooks_of(modules: Iterable[torch.nn.Module]) -> frozenset[int]:
     """The numbers of all hooks on a model's parts that might look at what goes through."""
     return frozenset(
         number
-        for module in model.modules()
+        for module in modules
         for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
         for number, hook in hooks.items()
         if getattr(hook, "__name__", "") != _HARMLESS_HOOK
