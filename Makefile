@@ -28,7 +28,8 @@ demo: $(VENV)/.demo  ## Train the built-in model on the built-in questions (a mi
 test: $(VENV)/.test  ## Install what the tests need and run them: on the device that is here, then on the emulated Apple GPU
 	$(PYTEST)
 ifneq ($(shell uname),Darwin)
-	$(PYTEST) --emulated-mps $(ON_EMULATED_GPU) emulated_mps/tests
+	$(PYTEST) --emulated-mps $(ON_EMULATED_GPU)
+	$(PYTEST) --emulated-mps emulated_mps/tests
 endif
 
 torture: $(VENV)/.test  ## Kill, fill and damage runs a few hundred times, and count those that go on to the same result
