@@ -36,7 +36,16 @@ def test_a_tagging_head_may_not():
         def forward(self, num_items_in_batch, **inputs):
             return {"loss": model(**inputs).loss / num_items_in_batch}
 
-    assert not ignores_number_of_items(Divides(), tags, torch.tensor(8))
+    assert ignores_number_of_items(Divides(), tags, torch.tensor(8)) is False
+
+
+@pytest.mark.parametrize("loss", [0.0, float("nan"), float("inf")])
+def test_a_loss_that_tells_nothing_decides_nothing(loss):
+    class Degenerate(torch.nn.Module):
+        def forward(self, num_items_in_batch, **inputs):
+            return {"loss": torch.tensor(loss) / num_items_in_batch}
+
+    assert ignores_number_of_items(Degenerate(), batch(), torch.tensor(8)) is None
 
 
 class Script:
@@ -53,6 +62,9 @@ class Script:
         outputs = model(**inputs)
         return (outputs.loss, outputs) if return_outputs else outputs.loss
 
+    def divided_by_hand(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        return model(**inputs).loss / self.args.gradient_accumulation_steps
+
     def in_inner_function(self, model, inputs, num_items_in_batch=None, **_):
         def loss():
             return model(**inputs).loss / num_items_in_batch
@@ -67,6 +79,7 @@ class Script:
         ("named_unread", True),
         ("handed_on", False),
         ("others_unread", True),
+        ("divided_by_hand", False),
         ("in_inner_function", False),
     ],
 )

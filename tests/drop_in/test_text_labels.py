@@ -41,6 +41,16 @@ def test_an_unknown_label_is_named():
         with_numbers(rows(["0", "maybe"]), small_model().config)
 
 
+def test_a_collator_of_the_scripts_own_gets_the_text(tmp_path):
+    trainer = Trainer(
+        model=small_model(),
+        args=arguments(tmp_path, remove_unused_columns=False, eval_strategy="no"),
+        data_collator=lambda rows: {"texts": [row["label"] for row in rows]},
+        train_dataset=rows(["good", "bad"]),
+    )
+    assert set(next(iter(trainer.get_train_dataloader()))["texts"]) == {"good", "bad"}
+
+
 def test_the_trainer_takes_rows_of_a_csv_file(tmp_path):
     given = [{**row, "label": str(row["labels"])} for row in Rows(8)]
     columns = {name: [row[name].tolist() for row in given] for name in ("input_ids", "attention_mask")}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from small_trainer import Rows, accuracy, arguments, figures, small_model
@@ -238,3 +240,52 @@ def test_adapters_over_a_model_are_fast_too(tmp_path, tokens_seen):
     assert_same(theirs, ours)
     assert tokens_seen or ours.args.device.type != "cpu"
     assert (tmp_path / "ours" / "checkpoint-12" / "adapter_model.safetensors").exists()
+
+
+class Mean(torch.nn.Module):
+    """A head that reads every token."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = torch.nn.Linear(32, 3)
+
+    def forward(self, tokens, **_):
+        return self.out(tokens.mean(1))
+
+
+def test_a_head_of_the_scripts_own_reads_every_token(tmp_path):
+    def own_head():
+        model = small_model("roberta")
+        torch.manual_seed(3)
+        model.classifier = Mean()
+        return model
+
+    theirs, ours = both(tmp_path, own_head)
+    assert_same(theirs, ours)
+    assert "classifier is a part of the script's own" in ours.rows_plan().reason
+
+
+def test_a_copy_that_is_made_within_a_step_is_a_model_of_its_own(tmp_path):
+    class Teaches(Trainer):
+        copied = None
+
+        def compute_loss(self, model, inputs, *arguments, **named):
+            if self.copied is None:
+                Teaches.copied = copy.deepcopy(model)
+            return super().compute_loss(model, inputs, *arguments, **named)
+
+    trained(Teaches, tmp_path, max_steps=1, eval_strategy="no")
+    for parameter in Teaches.copied.parameters():
+        parameter.data.zero_()
+    ids = torch.ones(1, 4, dtype=torch.long, device=next(Teaches.copied.parameters()).device)
+    assert not Teaches.copied(input_ids=ids).logits.any()
+
+
+def test_positions_are_counted_as_the_model_was_built(tmp_path):
+    def built_with_another_padding():
+        model = small_model("roberta", pad_token_id=1)
+        model.config.pad_token_id = 0  # as transformers does with a tokenizer's number
+        return model
+
+    theirs, ours = both(tmp_path, built_with_another_padding)
+    assert_same(theirs, ours)

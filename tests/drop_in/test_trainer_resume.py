@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -17,6 +18,7 @@ from transformers import TrainerCallback  # noqa: E402
 
 from pippin.drop_in import checkpoints, words  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
+from pippin.errors import PippinError  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -207,3 +209,76 @@ def test_layers_that_are_computed_twice_drop_out_the_same(make):
     recomputed = make(folder="recomputed", max_steps=2, gradient_checkpointing=True)
     recomputed.train()
     assert figures(recomputed, "grad_norm")[0] == pytest.approx(figures(plain, "grad_norm")[0], rel=1e-4)
+
+
+def test_nothing_that_can_be_trusted_is_said(make, tmp_path):
+    make(max_steps=5).train()
+    with (tmp_path / "run" / "checkpoint-5" / "model.safetensors").open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"x")
+    with pytest.raises(PippinError, match="none of its checkpoints can be trusted"):
+        make().train(resume_from_checkpoint=True)
+
+
+def test_copies_of_transformers_own_checkpoints_count_by_their_step(tmp_path):
+    for step in (1000, 500):  # in the order of an archive
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "trainer_state.json").write_text("{}")
+        os.utime(folder / "trainer_state.json", (2000 - step, 2000 - step))
+    assert checkpoints.newest(tmp_path).path == tmp_path / "checkpoint-1000"
+
+
+def test_what_stands_beside_a_checkpoints_files_stays(make, tmp_path):
+    class Extra(Trainer):
+        def _save_checkpoint(self, model, trial):
+            folder = tmp_path / "run" / f"checkpoint-{self.state.global_step}"
+            folder.mkdir(parents=True)
+            (folder / "averages.bin").write_text("mine")
+            super()._save_checkpoint(model, trial)
+
+    make(kind=Extra, max_steps=5).train()
+    assert (tmp_path / "run" / "checkpoint-5" / "averages.bin").read_text() == "mine"
+    assert (tmp_path / "run" / "checkpoint-5" / "model.safetensors").exists()
+
+
+def test_a_kill_between_two_names_loses_neither(tmp_path):
+    staging = tmp_path / ".checkpoint-5.partial"
+    (staging / "replaced").mkdir(parents=True)
+    (staging / "replaced" / "trainer_state.json").write_text("{}")
+    assert checkpoints.newest(tmp_path).path == tmp_path / "checkpoint-5"
+    assert not staging.exists()
+
+
+def test_dying_again_at_the_same_step_saves_again(make, tmp_path):
+    written = []
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            make(At(3, fail(RuntimeError()))).train()
+        written.append((tmp_path / "run" / "checkpoint-3" / "manifest.json").stat().st_mtime_ns)
+    assert written[0] < written[1]
+
+
+def test_a_step_is_repeated_from_the_random_state_that_an_evaluation_left(make):
+    settings = {"eval_strategy": "steps", "eval_steps": 1, "save_steps": 1000}
+    whole = make(folder="whole", **settings)
+    whole.train()
+    with pytest.raises(RuntimeError):
+        make(At(3, fail(RuntimeError())), **settings).train()
+    again = make(**settings)
+    again.train(resume_from_checkpoint=True)
+    assert_same_weights(weights(again), weights(whole))
+
+
+def test_the_best_weights_are_not_taken_for_the_last_steps(make, tmp_path):
+    def forget():
+        for path in (tmp_path / "run").glob("checkpoint-12"):
+            shutil.rmtree(path)
+        raise RuntimeError
+
+    trainer = make(
+        At(12, forget, "on_train_end"), eval_strategy="steps", eval_steps=3, save_steps=3, load_best_model_at_end=True
+    )
+    with pytest.raises(RuntimeError):
+        trainer.train()
+    assert not (tmp_path / "run" / "checkpoint-12").exists()

@@ -16,6 +16,8 @@ from pippin.checkpoints.manifest import NAME, problem_of, seal
 
 _WHOLE = re.compile(r"checkpoint-(\d+)")
 _STATE = "trainer_state.json"
+#: Where a checkpoint lies for the moment in which another takes its place.
+_REPLACED = "replaced"
 
 
 @dataclass(frozen=True)
@@ -36,34 +38,55 @@ def staged(folder: Path, step: int) -> Iterator[Path]:
     staging.mkdir(parents=True)
     try:
         yield staging
-        seal(staging / name, step)
-        _replace(staging / name, folder / name)
-        sync(folder)
+        if (staging / name).is_dir():  # else the script writes to a place of its own
+            _take_over(folder / name, staging / name)
+            seal(staging / name, step)
+            _replace(staging / name, folder / name)
+            sync(folder)
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        drop_leftovers(folder)
+
+
+def _take_over(old: Path, new: Path) -> None:
+    """Keep what a script, or somebody, has put beside the files of a checkpoint that is written anew."""
+    for path in old.iterdir() if old.is_dir() else ():
+        if path.name == NAME or (new / path.name).exists():
+            continue
+        if path.is_dir():
+            shutil.copytree(path, new / path.name)
+        else:
+            shutil.copy2(path, new / path.name)
 
 
 def _replace(new: Path, final: Path) -> None:
     """Put a folder where one of the same name may stand: a rename cannot replace one that is not empty."""
     if final.exists():
-        os.rename(final, new.parent / "replaced")
+        os.rename(final, new.parent / _REPLACED)
     os.rename(new, final)
 
 
 def drop_leftovers(folder: Path) -> None:
-    """Remove what a save that was killed left behind."""
+    """Remove what a save left behind, or was killed in; what it had moved away and not replaced goes back."""
     for path in folder.glob(".checkpoint-*.partial"):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
+        if not path.is_dir() or path.is_symlink():
+            continue
+        final = folder / path.name.removeprefix(".").removesuffix(".partial")
+        if (path / _REPLACED).is_dir() and not final.exists():
+            os.rename(path / _REPLACED, final)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def newest(folder: Path) -> Found:
-    """The checkpoint of the highest step of which nothing is missing or damaged.
+    """The newest checkpoint of which nothing is missing or damaged.
 
-    Where an earlier, longer run left some of higher numbers, those of the run that was written last count.
+    Ours say when they were written, so that a shorter run counts where a longer one was before. Of transformers' own
+    only the step is to be trusted: a copy has other times.
     """
+    drop_leftovers(folder)
     passed_over: list[tuple[str, str]] = []
-    for path in sorted(_checkpoints(folder), key=_written, reverse=True):
+    candidates = _checkpoints(folder)
+    all_ours = all((path / NAME).exists() for path in candidates)
+    for path in sorted(candidates, key=_written if all_ours else _step, reverse=True):
         problem = problem_of(path) if (path / NAME).exists() else _foreign_problem(path)
         if problem is None:
             return Found(path, tuple(passed_over))
@@ -90,12 +113,16 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 def _written(path: Path) -> tuple[float, int]:
     """When a checkpoint was written, then its step. Ours say when; a copy of them has other times on its files."""
-    step = int(path.name.rpartition("-")[2])
+    step = _step(path)
     with suppress(OSError, ValueError, TypeError, KeyError):
         return float(json.loads((path / NAME).read_text(encoding="utf-8"))["time"]), step
     with suppress(OSError):
         return (path / _STATE).stat().st_mtime, step
     return path.stat().st_mtime, step
+
+
+def _step(path: Path) -> int:
+    return int(path.name.rpartition("-")[2])
 
 
 def _foreign_problem(path: Path) -> str | None:

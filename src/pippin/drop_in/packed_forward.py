@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from pippin.data.batches import padded_lengths
 from pippin.data.collate import packing_of
 from pippin.machine.backends.base import Backend
 from pippin.models.dropout import drop
-from pippin.models.families import Family, attention_window, first_position
+from pippin.models.families import Family, attention_window
 from pippin.models.first_token import read_first_tokens
 from pippin.models.network import ATTEND
 from pippin.models.registry import Layout, registered_attention
@@ -42,10 +43,11 @@ class PackedForward:
         family: Family,
         backend: Backend,
         on_refusal: Callable[[str], None],
+        in_half: bool = False,
         known_hooks: frozenset[int] = frozenset(),
     ):
         self.model, self.family, self.backend = model, family, backend
-        self.on_refusal, self.known_hooks = on_refusal, known_hooks
+        self.on_refusal, self.in_half, self.known_hooks = on_refusal, in_half, known_hooks
         packs = backend.packed_attention
         self.layout = Layout(ATTEND[packs] if packs else None)
         self.refusals: set[str] = set()
@@ -62,14 +64,15 @@ class PackedForward:
             return
         forward = self.model.forward
 
-        @functools.wraps(forward)
-        def stand_in(*arguments: Any, **inputs: Any) -> Any:
+        def stand_in(model: Any, *arguments: Any, **inputs: Any) -> Any:
+            if model is not self.model:  # a copy that a script has made of it within a step
+                return type(model).forward(model, *arguments, **inputs)
             return self._call(forward, arguments, inputs)
 
         stand_in.stands_in_by = self  # type: ignore[attr-defined]
         self._keeps = until_backward
         self._modules = list(self.model.modules())
-        self.model.__dict__["forward"] = stand_in
+        self.model.__dict__["forward"] = MethodType(stand_in, self.model)  # which a copy binds to itself
         try:
             with ExitStack() as self._kept:
                 yield
@@ -127,12 +130,10 @@ class PackedForward:
                 return None, "the padding does not stand behind the rows"
         window = attention_window(self.model.config)
         by_kernel = self.backend.packed_attention == "kernel"
-        if by_kernel and window and lengths.max() > window and not self._in_half():
+        in_half = self.in_half or self.model.dtype != torch.float32
+        if by_kernel and window and lengths.max() > window and not in_half:
             return None, f"in fp32 no kernel here sees only {window} tokens to either side"
         return lengths, ""
-
-    def _in_half(self) -> bool:
-        return torch.is_autocast_enabled(self.backend.kind) or self.model.dtype != torch.float32
 
     def _cut(self, inputs: dict[str, Any], lengths: np.ndarray) -> dict[str, Any]:
         """Padded rows without the columns that are padding in all of them."""
@@ -160,9 +161,10 @@ class PackedForward:
 
     def _positions(self, ids: torch.Tensor) -> torch.Tensor:
         """Positions as the model counts them in padded rows."""
-        if not first_position(self.family, self.model.config):
+        if not self.family.positions_after_padding:
             return torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
-        padding = self.model.config.pad_token_id
+        # Not the configuration's number, which transformers changes to the tokenizer's: the model was built before.
+        padding = next(each.padding_idx for each in self._modules if hasattr(each, "position_embeddings"))
         counted = ids.ne(padding).int()
         return (counted.cumsum(1) * counted).long() + padding
 
@@ -216,7 +218,12 @@ def hooks_of(modules: Iterable[torch.nn.Module]) -> frozenset[int]:
     return frozenset(
         number
         for module in modules
-        for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
+        for hooks in (
+            module._forward_hooks,
+            module._forward_pre_hooks,
+            module._backward_hooks,
+            module._backward_pre_hooks,
+        )
         for number, hook in hooks.items()
         if getattr(hook, "__name__", "") != _HARMLESS_HOOK
     )

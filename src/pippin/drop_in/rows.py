@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -25,12 +26,12 @@ def choose_rows(model: Any, args: Any, backend: Backend | None) -> Choice[str]:
 
 
 def forward_for(
-    model: Any, backend: Backend, on_refusal: Callable[[str], None], known_hooks: frozenset[int]
+    model: Any, backend: Backend, on_refusal: Callable[[str], None], in_half: bool, known_hooks: frozenset[int]
 ) -> PackedForward:
     """What stands in for the model's forward where its rows are not taken as the script gives them."""
     family, _ = family_of(_core(model).config)
     assert family is not None
-    return PackedForward(model, family, backend, on_refusal, known_hooks)
+    return PackedForward(model, family, backend, on_refusal, in_half, known_hooks)
 
 
 def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
@@ -46,7 +47,10 @@ def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
         return "neftune_noise_alpha scales its noise by a row's padded length"
     if args.full_determinism and backend.packed_attention == "kernel":
         return "full_determinism rules out the device's own attention"
-    return _problem_of_model(model)
+    problem = _problem_of_model(model)
+    if problem is None and backend.packed_attention == "kernel" and _head_width(_core(model).config) % 8:
+        return "the device's own attention wants heads of another width"
+    return problem
 
 
 def _problem_of_model(model: Any) -> str | None:
@@ -62,13 +66,19 @@ def _problem_of_model(model: Any) -> str | None:
     expected = AutoModelForSequenceClassification._model_mapping.get(type(config), None)
     if type(core) is not expected:
         return f"{type(core).__name__} is not transformers' own classifier of this kind"
-    if _is_patched(core):
+    if _is_patched(core) or getattr(core, "_compiled_call_impl", None) is not None:
         return "the script has replaced the model's forward"
+    if (part := _foreign_part(core)) is not None:
+        return f"{part} is a part of the script's own in the model"
     if config.output_attentions or config.output_hidden_states or not config.return_dict:
         return "the model is set up to give more than logits"
     if config._attn_implementation not in (None, "sdpa", "eager"):
         return f"the script has chosen {config._attn_implementation} attention"
     return None
+
+
+def _head_width(config: Any) -> int:
+    return int(config.hidden_size // config.num_attention_heads)
 
 
 def _core(model: Any) -> Any:
@@ -81,6 +91,23 @@ def _core(model: Any) -> Any:
 def _learns_prompts(model: Any) -> bool:
     """Whether adapters add tokens to the rows."""
     return any(getattr(config, "is_prompt_learning", True) for config in getattr(model, "peft_config", {}).values())
+
+
+def _foreign_part(model: Any) -> str | None:
+    """The name of a part that transformers does not give such a model; adapters may lie over its own."""
+    import torch
+
+    with torch.device("meta"):
+        stock = {name: type(module) for name, module in type(model)(copy.deepcopy(model.config)).named_modules()}
+    adapted: set[str] = set()
+    for name, module in model.named_modules():
+        if name and "forward" in module.__dict__:
+            return name
+        if type(module).__module__.startswith("peft."):
+            adapted.add(name)
+        elif stock.get(name) is not type(module) and not any(name.startswith(f"{over}.") for over in adapted):
+            return name
+    return None
 
 
 def _is_patched(model: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -24,7 +25,9 @@ class Safekeeping(TrainerCallback):
 
     def __init__(self, backend: Backend | None, on_begin: Callable[[], None]):
         self.backend, self.on_begin = backend, on_begin
-        self.first_step = 0
+        self.first_step: float = math.inf
+        """The step that this training goes on from; beyond all steps where it has not begun, or is over."""
+        self._process = os.getpid()
         self._in_update = False
         self._pending: type[BaseException] | None = None
         self._random: tuple[Any, ...] | None = None
@@ -39,6 +42,11 @@ class Safekeeping(TrainerCallback):
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._in_update = True
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._random = self._random_state()  # a data loader draws a number when it begins
+
+    on_predict = on_evaluate
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._in_update = False
@@ -86,6 +94,8 @@ class Safekeeping(TrainerCallback):
                 signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGTERM and os.getpid() != self._process:  # a worker that was forked
+            die_by_termination()
         error = KeyboardInterrupt if number == signal.SIGINT else Terminated
         if self._in_update and self._pending is None:
             self._pending = error

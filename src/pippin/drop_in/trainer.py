@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -21,6 +22,7 @@ from pippin.drop_in.packed_forward import PackedForward
 from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for
 from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
 from pippin.drop_in.words import say
+from pippin.errors import PippinError
 from pippin.machine.awake import kept_awake
 from pippin.machine.backends import get_backend
 from pippin.machine.backends.base import Backend
@@ -28,6 +30,12 @@ from pippin.models.training_mode import CHECKPOINTING_SETTINGS, checkpointing_se
 from pippin.plan.plan import Choice
 
 _RANDOM_STATE = "pippin_rng_state.safetensors"
+#: transformers' collators that can do nothing with text labels.
+_COLLATORS = {"default_data_collator", "DefaultDataCollator", "DataCollatorWithPadding"}
+_OUT_OF_MEMORY = (
+    "the device ran out of memory. Lower per_device_train_batch_size and raise gradient_accumulation_steps as much, "
+    "which gives the same gradient, or set gradient_checkpointing=True."
+)
 
 
 class DropIn(TheirTrainer):
@@ -43,6 +51,7 @@ class DropIn(TheirTrainer):
         self._guarded: tuple[Any, frozenset[int]] = (None, frozenset())
         self._ignores_items: bool | None = None
         self._most_rows = self._longest = 0
+        self._saved_step = -1
         super().__init__(*arguments, **named)
         self._backend = _backend_of(self.args.device)
         self._safekeeping = Safekeeping(self._backend, self._recompute_with_same_dropout)
@@ -67,7 +76,8 @@ class DropIn(TheirTrainer):
         if num_items_in_batch is not None and self._averages_own_loss():
             num_items_in_batch = None
         self._refuse_too_many_rows(inputs)
-        with self._without_padding(until_backward=not self._overrides("compute_loss")):
+        calls_once = not self._overrides("compute_loss") and self.compute_loss_func is None
+        with self._without_padding(until_backward=calls_once):
             return super().training_step(model, inputs, num_items_in_batch, *others)
 
     def compute_loss(
@@ -100,7 +110,7 @@ class DropIn(TheirTrainer):
         if self.rows_plan().value == AS_GIVEN:
             return None
         hooks = self._guarded[1] if self._guarded[0] is self.model else frozenset()
-        return forward_for(self.model, backend, _say_refusal, hooks)
+        return forward_for(self.model, backend, _say_refusal, self.args.bf16 or self.args.fp16, hooks)
 
     def _refuse_too_many_rows(self, inputs: Any) -> None:
         ids = inputs.get("input_ids") if isinstance(inputs, Mapping) else None
@@ -121,7 +131,7 @@ class DropIn(TheirTrainer):
             return False
         if self._ignores_items is None:
             self._ignores_items = ignores_number_of_items(model, inputs, number)
-        return self._ignores_items
+        return self._ignores_items is True
 
     def _averages_own_loss(self) -> bool:
         """Whether the script's own compute_loss gives the mean of its rows, for transformers to average."""
@@ -140,7 +150,8 @@ class DropIn(TheirTrainer):
 
     def train(self, resume_from_checkpoint: Any = None, *arguments: Any, **named: Any) -> Any:
         resume = self._found(resume_from_checkpoint)
-        trial = named.get("trial", arguments[0] if arguments else None)
+        is_trial = named.get("trial", arguments[0] if arguments else None) is not None
+        self._safekeeping.first_step, self._saved_step = math.inf, -1
         self._announce()
         minds_termination = not getattr(self.args, "enable_jit_checkpoint", False)
         with (
@@ -151,16 +162,16 @@ class DropIn(TheirTrainer):
             try:
                 return super().train(resume, *arguments, **named)
             except BaseException as error:
-                self._save_before_leaving(error, trial)
+                self._save_before_leaving(error, is_trial)
                 if isinstance(error, Terminated):
                     die_by_termination()
                 raise
 
     def _announce(self) -> None:
         """Say once how rows go through the model, and guard the model against the device's faults."""
+        self._asked_for = None  # the script may have changed the model
         if self.model_init is None and self._backend is not None and self._guarded[0] is not self.model:
             self._guarded = (self.model, guarded(self.model, self._backend))
-            self._asked_for = None
         rows = self.rows_plan()
         if self.is_world_process_zero():
             say(f"rows go through {type(self.model).__name__} {rows.value}: {rows.reason}.")
@@ -195,7 +206,10 @@ class DropIn(TheirTrainer):
 
     def _remove_unused_columns(self, dataset: Any, description: str | None = None) -> Any:
         kept = super()._remove_unused_columns(dataset, description)
-        return with_numbers(kept, getattr(self.model, "config", None)) if hasattr(kept, "features") else kept
+        name = getattr(self.data_collator, "__name__", type(self.data_collator).__name__)
+        if name not in _COLLATORS or not hasattr(kept, "features"):  # a collator of the script's own may want the text
+            return kept
+        return with_numbers(kept, getattr(self.model, "config", None))
 
     # Checkpoints
 
@@ -208,6 +222,11 @@ class DropIn(TheirTrainer):
         found = checkpoints.newest(Path(self.args.output_dir))
         for name, reason in found.passed_over:
             say(f"{name} is passed over: {reason}.")
+        if found.passed_over and not found.path:
+            raise PippinError(
+                f"{self.args.output_dir}: none of its checkpoints can be trusted. Begin anew without "
+                "resume_from_checkpoint, or name one by its path to take it all the same."
+            )
         return str(found.path) if found.path else True  # transformers says that there is none
 
     def _get_output_dir(self, trial: Any) -> str:
@@ -224,6 +243,7 @@ class DropIn(TheirTrainer):
                 self._point_to_best(folder, self._staging / f"checkpoint-{step}")
             finally:
                 self._staging = None
+        self._saved_step = step
         checkpoints.retire(folder, self.args.save_total_limit, self.state.best_model_checkpoint)
 
     def _point_to_best(self, folder: Path, written: Path) -> None:
@@ -246,21 +266,26 @@ class DropIn(TheirTrainer):
         if checkpoint and self._backend is not None and os.path.isfile(path):
             self._backend.set_random_state(load_file(path))
 
-    def _save_before_leaving(self, error: BaseException, trial: Any) -> None:
+    def _load_best_model(self) -> None:
+        self._safekeeping.first_step = math.inf  # from here on the weights are not the last step's
+        super()._load_best_model()
+
+    def _save_before_leaving(self, error: BaseException, is_trial: bool) -> None:
         """Save the last whole step when a script dies, where it asked for checkpoints at all."""
         step = self.state.global_step
-        explained = self._backend.explain(error) if self._backend is not None else None
-        if explained:
+        if self._backend is not None and self._backend.is_out_of_memory(error):
+            say(_OUT_OF_MEMORY)
+        elif self._backend is not None and (explained := self._backend.explain(error)):
             say(explained)
         wanted = str(getattr(self.args.save_strategy, "value", self.args.save_strategy)) != "no"
-        # Other processes would be waited for, and may be gone.
-        if not wanted or self.args.world_size > 1 or not self._safekeeping.can_save_step(step):
+        # Other processes would be waited for, and may be gone; a trial of a search is given up on purpose.
+        if not wanted or is_trial or self.args.world_size > 1 or not self._safekeeping.can_save_step(step):
             return
-        path = Path(self._get_output_dir(trial)) / f"checkpoint-{step}"
+        path = Path(self._get_output_dir(None)) / f"checkpoint-{step}"
         try:
-            if not path.exists():
+            if self._saved_step != step:
                 self._safekeeping.go_back_to_step()
-                self._save_checkpoint(self.model_wrapped, trial)
+                self._save_checkpoint(self.model_wrapped, None)
         except Exception as trouble:  # the script's own error matters more
             say(f"no checkpoint could be written ({type(trouble).__name__}: {trouble}).")
             return
