@@ -17,6 +17,7 @@ pytest.importorskip("accelerate")
 from transformers import TrainerCallback  # noqa: E402
 
 from pippin.drop_in import checkpoints, words  # noqa: E402
+from pippin.drop_in import trainer as trainer_module  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 from pippin.errors import PippinError  # noqa: E402
 
@@ -282,3 +283,17 @@ def test_the_best_weights_are_not_taken_for_the_last_steps(make, tmp_path):
     with pytest.raises(RuntimeError):
         trainer.train()
     assert not (tmp_path / "run" / "checkpoint-12").exists()
+
+
+def test_termination_saves_before_the_process_dies_by_it(make, uninterrupted, tmp_path, monkeypatch):
+    class Died(BaseException):
+        pass
+
+    monkeypatch.setattr(trainer_module, "die_by_termination", fail(Died()))
+    with pytest.raises(Died):
+        make(At(7, lambda: os.kill(os.getpid(), signal.SIGTERM))).train()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert (tmp_path / "run" / "checkpoint-7" / "manifest.json").exists()
+    again = make()
+    again.train(resume_from_checkpoint=True)
+    assert_same_weights(weights(again), uninterrupted)

@@ -50,7 +50,6 @@ class PackedForward:
         self.on_refusal, self.in_half, self.known_hooks = on_refusal, in_half, known_hooks
         packs = backend.packed_attention
         self.layout = Layout(ATTEND[packs] if packs else None)
-        self.refusals: set[str] = set()
         self._kept: ExitStack | None = None
         self._keeps = False
         self._modules: list[torch.nn.Module] = []
@@ -86,9 +85,7 @@ class PackedForward:
     def _call(self, forward: Any, arguments: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
         lengths, why = self._lengths(arguments, inputs)
         if lengths is None:
-            if why not in self.refusals:
-                self.refusals.add(why)
-                self.on_refusal(why)
+            self.on_refusal(why)
             return forward(*arguments, **inputs)
         given = {name: value for name, value in inputs.items() if value is not None}
         if self.layout.attend is None:
@@ -116,8 +113,7 @@ class PackedForward:
             return None, "the model is set up to give more than logits"
         if hooks_of(self._modules) != self.known_hooks:
             return None, "hooks are set on the model's parts"
-        recomputes = self.model.training and getattr(self.model, "is_gradient_checkpointing", False)
-        if recomputes and not self._keeps:
+        if self._recomputes() and not self._keeps:
             return None, "layers are recomputed, and the script computes its loss itself"
         rows, width = ids.shape
         lengths = np.full(rows, width)
@@ -173,7 +169,7 @@ class PackedForward:
         """Our attention and the last layer's short cut, for this call, or until the backward pass is over."""
         stack = ExitStack()
         stack.enter_context(self._changed(packing))
-        if self._keeps and self.model.training and getattr(self.model, "is_gradient_checkpointing", False):
+        if self._keeps and self._recomputes():
             assert self._kept is not None
             self._kept.push(stack)
             self._keeps = False  # a second call in this step would change what the first is recomputed with
@@ -182,14 +178,16 @@ class PackedForward:
         with stack:
             yield
 
+    def _recomputes(self) -> bool:
+        return bool(self.model.training and getattr(self.model, "is_gradient_checkpointing", False))
+
     @contextmanager
     def _changed(self, packing: Any) -> Iterator[None]:
         config = self.model.config
         own = config._attn_implementation
         quickens = self.backend.slow_dropout and self.model.training
         dropouts = [module for module in self._modules if type(module) is torch.nn.Dropout] if quickens else []
-        modules = self._modules
-        for module in modules:
+        for module in self._modules:
             module.__dict__["pippin_layout"] = self.layout
         for module in dropouts:
             module.__dict__["forward"] = functools.partial(_drop, module)
@@ -205,7 +203,7 @@ class PackedForward:
                 hook.remove()
             for module in dropouts:
                 del module.__dict__["forward"]
-            for module in modules:
+            for module in self._modules:
                 del module.__dict__["pippin_layout"]
 
 
