@@ -34,3 +34,11 @@ def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
     """
     matches = get_close_matches(word, known, n=1, cutoff=0.6)
     return f" Did you mean {prefix}{matches[0]}?" if matches else ""
+
+
+def not_a_run(folder: object) -> PippinError:
+    """For a folder that is named where a run's is wanted."""
+    return PippinError(
+        f"{folder} is no run of Pippin's: it has no run.json that can be read. Name the folder that `pippin train` "
+        "wrote, such as runs/demo."
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pippin.cli.flags import split_words
 from pippin.cli.train import CHECKS, carry_out
-from pippin.errors import Mistakes, PippinError
+from pippin.errors import Mistakes, PippinError, not_a_run
 from pippin.recipe.command import given_settings
 from pippin.recipe.reading import Given, read_recipe
 
@@ -43,6 +43,6 @@ def settings_of_run(folder: str) -> list[Given]:
 
     run = read_run(Path(folder))
     if run is None:
-        raise PippinError(f"{folder} is no run of Pippin's: it has no run.json that can be read.")
+        raise not_a_run(folder)
     recipe = replace(run.recipe, output_dir=folder, overwrite_output_dir=False, quiet=False)
     return [Given(name, value, f"--{name}") for name, value in given_settings(recipe).items()]

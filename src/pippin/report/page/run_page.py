@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pippin.errors import PippinError
+from pippin.errors import not_a_run
 from pippin.records import from_json
 from pippin.report.page import sections
 from pippin.report.page.charts import run_charts
@@ -43,7 +43,7 @@ def read_records(folder: Path) -> tuple[Run, History, Report | None]:
     """All that a run's folder tells; the report is missing where the run is not finished."""
     run = read_run(folder)
     if run is None:
-        raise PippinError(f"{folder} is no run of Pippin's: it has no run.json that can be read.")
+        raise not_a_run(folder)
     try:
         report = from_json(Report, json.loads((folder / "report.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
