@@ -105,10 +105,10 @@ class PippinJob:
         return Child(work, folder, name)
 
     def save_has_begun(self, folder: Path, step: int) -> bool:
-        return self._partial(folder, step).exists() or self._whole(folder, step).exists()
+        return self._is_staged(folder, step) or self._whole(folder, step).exists()
 
     def save_was_cut(self, folder: Path, step: int) -> bool:
-        return self._partial(folder, step).exists() and not self._whole(folder, step).exists()
+        return self._is_staged(folder, step) and not self._whole(folder, step).exists()
 
     def checkpoints(self, folder: Path) -> list[Path]:
         found = (folder / RUN / "checkpoints").glob("step-*")
@@ -141,8 +141,8 @@ class PippinJob:
         except (OSError, ValueError):  # not there yet, or its last line is being written
             return 0
 
-    def _partial(self, folder: Path, step: int) -> Path:
-        return folder / RUN / "checkpoints" / f".step-{step}.partial"
+    def _is_staged(self, folder: Path, step: int) -> bool:
+        return any((folder / RUN / "checkpoints").glob(f".pippin-step-{step}-*.partial"))
 
     def _whole(self, folder: Path, step: int) -> Path:
         return folder / RUN / "checkpoints" / f"step-{step}"

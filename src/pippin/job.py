@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 
-from pippin.checkpoints.durable import disk_words
 from pippin.checkpoints.lock import locked
 from pippin.checkpoints.store import Store
+from pippin.disk import disk_words
 from pippin.failures.explained import explained, write_here
 from pippin.machine.backends import get_backend
 from pippin.machine.backends.base import Backend

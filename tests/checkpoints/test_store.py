@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pippin.checkpoints import durable, manifest
+from pippin import files
+from pippin.checkpoints import manifest
 from pippin.checkpoints.store import Store
 from pippin.errors import PippinError
 
@@ -90,6 +91,7 @@ def test_nothing_of_others_is_deleted(store, tmp_path):
     (store.folder / "step-7" / "a.txt").write_text("mine")
     (store.folder / "step-8").symlink_to(precious)
     (store.folder / ".step-9.partial").symlink_to(precious)
+    (store.folder / ".pippin-step-9-0123456789abcdef.partial").symlink_to(precious)
     (store.path(1) / "note.txt").write_text("mine")
     (store.path(1) / "link").symlink_to(precious / "diary.txt")
     save(store, 20, 30, 40)
@@ -115,8 +117,7 @@ def test_a_linked_folder_of_checkpoints_is_left_alone(tmp_path):
 
 def test_leftovers_of_a_killed_save_are_ignored_and_removed(store):
     save(store, 1)
-    partial = store.folder / ".step-2.partial"
-    partial.mkdir()
+    partial = files.staging_folder(store.folder, "step-2")
     fill(partial)
     assert store.newest().step == 1
     save(store, 3)
@@ -196,14 +197,14 @@ def test_a_disk_that_refuses_keeps_the_last_good_one(store, monkeypatch, number)
 
 def test_small_files_appear_whole(tmp_path, monkeypatch):
     path = tmp_path / "run.json"
-    durable.write_text(path, "first")
+    files.write_text(path, "first")
 
     def full(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pippin.checkpoints.durable.os.replace", full)
+    monkeypatch.setattr("pippin.files.os.replace", full)
     with pytest.raises(OSError, match="No space"):
-        durable.write_text(path, "second")
+        files.write_text(path, "second")
     assert path.read_text() == "first"
     assert [item.name for item in tmp_path.iterdir()] == ["run.json"]
 
@@ -213,7 +214,8 @@ def test_files_and_folders_are_synced(store, monkeypatch):
     monkeypatch.setattr("pippin.checkpoints.manifest.sync", lambda path: synced.append(path.name))
     monkeypatch.setattr("pippin.checkpoints.store.sync", lambda path: synced.append(path.name))
     save(store, 5)
-    assert synced == ["model.safetensors", "state.json", "manifest.json", ".step-5.partial", "checkpoints"]
+    assert files.is_staging(synced.pop(3))
+    assert synced == ["model.safetensors", "state.json", "manifest.json", "checkpoints"]
 
 
 def test_macs_flush_the_drive_itself(tmp_path, monkeypatch):
@@ -223,6 +225,6 @@ def test_macs_flush_the_drive_itself(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
     monkeypatch.setattr(fcntl, "fcntl", lambda handle, command: asked.append(command))
     (tmp_path / "a").write_text("")
-    durable.sync(tmp_path / "a")
-    durable.sync(tmp_path)
+    files.sync(tmp_path / "a")
+    files.sync(tmp_path)
     assert asked == [51]

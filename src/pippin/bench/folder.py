@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pippin.bench.results import Bench
-from pippin.checkpoints.durable import disk_words, write_text
+from pippin.disk import disk_words
 from pippin.errors import PippinError
+from pippin.files import write_text
 from pippin.recipe import Recipe
 from pippin.records import to_json
 from pippin.training.names import checked_path

@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pippin.errors import PippinError
+from pippin.files import open_to_append
 
+#: A file to lock where the folder itself cannot be, as on some network disks.
 NAME = ".pippin-lock"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Refuse a folder in which another process is at work. A folder that stays empty goes again."""
-    folder.mkdir(parents=True, exist_ok=True)
     handle = _acquire(folder)
     try:
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     finally:
         (folder / NAME).unlink(missing_ok=True)  # while it is ours
-        os.close(handle)
         if not any(folder.iterdir()):
             folder.rmdir()
+        os.close(handle)
 
 
 def _acquire(folder: Path) -> int:
-    import fcntl
-
     while True:
-        handle = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, path = _lock(folder)
+        # Its last owner may have removed it between the two calls: then this lock is of no use to anybody.
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.read(handle, 32).decode(errors="replace").strip()
-            os.close(handle)
-            process = f" (process {owner})" if owner.isdigit() else ""
-            raise PippinError(
-                f"{folder} is in use by another run{process}. Wait for it, or name another --output_dir."
-            ) from None
-        # Its last owner may have removed the file between the two calls: then this lock is of no use to anybody.
-        try:
-            if os.fstat(handle).st_ino == os.stat(folder / NAME).st_ino:
-                os.ftruncate(handle, 0)
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
         except FileNotFoundError:
             pass
         os.close(handle)
+
+
+def _lock(folder: Path) -> tuple[int, Path]:
+    """The lock of the folder itself: unlike a file it leaves nothing behind when its owner is killed."""
+    handle, path = os.open(folder, os.O_RDONLY), folder
+    try:
+        _flock(handle, folder)
+    except OSError as error:
+        os.close(handle)
+        if error.errno not in (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
+            raise
+        path = folder / NAME
+        handle = open_to_append(path)
+        _flock(handle, folder)
+    return handle, path
+
+
+def _flock(handle: int, folder: Path) -> None:
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise PippinError(f"{folder} is in use by another run. Wait for it, or name another --output_dir.") from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pippin._version import __version__
-from pippin.checkpoints.durable import sync
+from pippin.files import sync
 
 NAME = "manifest.json"
 #: Raised when an older version could not read a checkpoint.

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pippin.checkpoints.durable import disk_words, free_bytes, sync, trouble
 from pippin.checkpoints.manifest import NAME, problem_of, read, seal
+from pippin.disk import disk_words, free_bytes, trouble
 from pippin.errors import PippinError
+from pippin.files import is_own_folder, remove_leftovers, staging_folder, sync
 
-_WHOLE, _PARTIAL = re.compile(r"step-(\d+)"), re.compile(r"\.step-\d+\.partial")
+_WHOLE = re.compile(r"step-(\d+)")
 
 
 @dataclass(frozen=True)
@@ -34,21 +36,21 @@ class Store:
 
     def save(self, step: int, write: Callable[[Path], None], needed: int, best_step: int | None = None) -> Path:
         """Let ``write`` fill a checkpoint, verify that there is room first, and drop older ones after."""
-        final, partial = self.path(step), self.folder / f".step-{step}.partial"
+        final = self.path(step)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.drop_leftovers()
         if free_bytes(self.folder) < needed:
             raise PippinError(trouble(final, "there is not enough room", needed))
         with disk_words(final, needed):
+            partial = staging_folder(self.folder, final.name)
             try:
-                partial.mkdir()
                 write(partial)
                 seal(partial, step)
                 self._make_way(final)
                 os.rename(partial, final)
                 sync(self.folder)
             except BaseException:
-                _delete_files(partial)
+                shutil.rmtree(partial, ignore_errors=True)
                 raise
         self._retire(step, best_step)
         return final
@@ -76,13 +78,13 @@ class Store:
         """The steps of all folders that look like checkpoints."""
         if not self.folder.is_dir() or self.folder.is_symlink():
             return []
-        matches = [_WHOLE.fullmatch(path.name) for path in self.folder.iterdir() if _is_own_folder(path)]
+        matches = [_WHOLE.fullmatch(path.name) for path in self.folder.iterdir() if is_own_folder(path)]
         return sorted(int(match[1]) for match in matches if match)
 
     def drop(self, path: Path) -> None:
         """Delete a checkpoint's own files; whatever else somebody put there stays, and its folder with it."""
         manifest = read(path)
-        if not _is_own_folder(path) or (manifest is None and any(path.iterdir())):
+        if not is_own_folder(path) or (manifest is None and any(path.iterdir())):
             return
         files = manifest.files if manifest else {}  # an empty one was left by a crash in here
         files = {name: fact for name, fact in files.items() if "/" not in name}  # ours are flat; a folder may be a link
@@ -104,9 +106,7 @@ class Store:
         """Remove what a save that was killed left behind."""
         if not self.folder.is_dir() or self.folder.is_symlink():
             return
-        for path in self.folder.iterdir():
-            if _PARTIAL.fullmatch(path.name) and _is_own_folder(path):
-                _delete_files(path)
+        remove_leftovers(self.folder)
 
     def path(self, step: int) -> Path:
         return self.folder / f"step-{step}"
@@ -116,18 +116,3 @@ class Store:
         older = [other for other in self.steps() if other not in (step, best_step)]
         for other in older[: len(older) - (self.keep - 1)] if len(older) >= self.keep else []:
             self.drop(self.path(other))
-
-
-def _is_own_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _delete_files(folder: Path) -> None:
-    """Delete the plain files of a staging folder, and the folder when nothing else is in it."""
-    if not _is_own_folder(folder):
-        return
-    for path in folder.iterdir():
-        if path.is_file() and not path.is_symlink():
-            path.unlink()
-    if not any(folder.iterdir()):
-        folder.rmdir()

@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> int:
 
 def write_report(folders: list[Path], output: Path | None) -> Path:
     """Write the page of one run into its folder, or of several into a file; returns its path."""
-    from pippin.checkpoints.durable import write_text
+    from pippin.files import write_text
     from pippin.report.page.compare_page import ComparedRun, compare_page
     from pippin.report.page.run_page import NAME, read_records, run_page
 

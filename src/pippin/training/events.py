@@ -10,6 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from pippin.files import open_to_append
+
 Listener = Callable[[str, dict[str, Any]], None]
 
 
@@ -17,7 +19,7 @@ class Events:
     """Writes each event as a line of JSON and hands it to the listeners."""
 
     def __init__(self, path: Path, *listeners: Listener, position: int | None = None):
-        self.file = path.open("a", encoding="utf-8")
+        self.file = os.fdopen(open_to_append(path), "a", encoding="utf-8")
         self.listeners = listeners
         if position is not None:  # what came after the checkpoint happens once more
             self.file.truncate(position)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from pippin._version import __version__
-from pippin.checkpoints.durable import partial_name, sync, write_text
 from pippin.checkpoints.lock import NAME as LOCK
 from pippin.checkpoints.store import Store
 from pippin.errors import PippinError
+from pippin.files import is_staging, remove_leftovers, staging_folder, sync, write_text
 from pippin.machine.machine import Machine
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -27,7 +26,7 @@ from pippin.training.names import checked_path, plain_name
 #: Number of the folder's format; raised when an older version could not read it.
 FORMAT = 1
 EVENTS = "events.jsonl"
-_RECORD, _CHECKPOINTS, _STAGING = "run.json", "checkpoints", ".pippin-staging"
+_RECORD, _CHECKPOINTS = "run.json", "checkpoints"
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class RunFolder:
         for name in old:
             if name != _RECORD and Path(name).name == name and (self.path / name).is_file():
                 (self.path / name).unlink()
-        shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+        remove_leftovers(self.path)
         self.update(files=(_RECORD, EVENTS))
 
     def go_on(self, run: Run, step: int) -> None:
@@ -102,6 +101,7 @@ class RunFolder:
         resumed = (*self.before.resumed, f"{now()} from step {step}")
         self.run = replace(run, started=self.before.started, files=self.before.files, resumed=resumed)
         self._write_record()
+        remove_leftovers(self.path)
 
     def update(self, **changes: Any) -> None:
         """Change the record."""
@@ -125,9 +125,7 @@ class RunFolder:
     def fill(self, make: Callable[[Path], Any], names: list[str] | None = None) -> list[Path]:
         """Let ``make`` write files into a staging folder, then move each into place."""
         assert self.run is not None
-        staging = self.path / _STAGING
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir()
+        staging = staging_folder(self.path)
         make(staging)
         made = sorted(item.name for item in staging.iterdir()) if names is None else names
         new = tuple(name for name in made if name not in self.run.files)
@@ -166,7 +164,7 @@ def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
     if path.exists() and not path.is_dir():
         raise PippinError(f"--output_dir {path} is a file; name a folder.")
     _check_writable(path)
-    if not path.exists() or {item.name for item in path.iterdir()} <= {LOCK, partial_name(_RECORD)}:
+    if not path.exists() or all(item.name == LOCK or is_staging(item.name) for item in path.iterdir()):
         return RunFolder(path)
     run = read_run(path)
     if run is None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pippin.checkpoints.durable import free_bytes
 from pippin.checkpoints.store import Store
 from pippin.data.collate import Shapes
 from pippin.data.dataset import Dataset
 from pippin.data.encoding import Encoded, EncodedSplits
+from pippin.disk import free_bytes
 from pippin.errors import PippinError
 from pippin.machine.awake import kept_awake
 from pippin.machine.backends import get_backend

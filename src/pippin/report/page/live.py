@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pippin.checkpoints.durable import replace_text
+from pippin.files import replace_text
 from pippin.report.page.history import read_history
 from pippin.report.page.run_page import NAME, run_page
 from pippin.training.run import RunFolder

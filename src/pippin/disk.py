@@ -1,0 +1,43 @@
+"""Plain words for a disk that refuses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pippin.errors import PippinError
+from pippin.machine.check import gigabytes
+
+
+@contextmanager
+def disk_words(path: Path, needed: int | None = None) -> Iterator[None]:
+    """A disk that is full or broken, as one message that names it, the path, what is needed and what is free."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
+            raise
+        raise PippinError(trouble(path, os.strerror(error.errno or 0), needed)) from error
+    except Exception as error:
+        if "(os error " not in str(error):  # safetensors' own words for the same
+            raise
+        raise PippinError(trouble(path, str(error).strip(), needed)) from error
+
+
+def trouble(path: Path, what: str, needed: int | None) -> str:
+    """What to tell the user when a disk refuses."""
+    wants = f"; {gigabytes(needed)} are needed" if needed else ""
+    return (
+        f"{path} cannot be written: {what}. The disk has {gigabytes(free_bytes(path))} free{wants}. Free some room and "
+        "go on with --resume: what was saved before is whole."
+    )
+
+
+def free_bytes(path: Path) -> int:
+    """Free room on the disk of a path that may not exist yet."""
+    nearest = next(parent for parent in [path, *path.absolute().parents] if parent.exists())
+    return shutil.disk_usage(nearest).free
