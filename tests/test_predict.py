@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 from conftest import make_rows
 from pippin.errors import PippinError
+from pippin.files import is_staging
 
 
 @pytest.fixture(scope="module")
@@ -260,13 +262,80 @@ def refuse_to_load(*_: object, **__: object) -> None:
 
 
 def test_output_is_opened_before_the_work(run_cli, trained, monkeypatch):
-    Path("out.csv.partial").mkdir()
     Path("folder.csv").mkdir()
+    Path("there.csv").write_text("mine")
+    Path("dangling.csv").symlink_to("nowhere.csv")
     monkeypatch.setattr("pippin.predictor.Predictor.load", refuse_to_load)
-    for name, message in [("out.csv", "--output out.csv cannot be written"), ("folder.csv", "is a folder")]:
+    for name, message in [
+        ("folder.csv", "is a folder"),
+        ("there.csv", "is there already. Name another file, or add --overwrite"),
+        ("dangling.csv", "is there already"),
+    ]:
         code, _, err = run_cli("predict", trained, "--text", "x", "--output", name)
         assert code == 2
         assert message in err
+    monkeypatch.setattr("os.open", refuse_to_open)
+    code, _, err = run_cli("predict", trained, "--text", "x", "--output", "out.csv")
+    assert code == 2
+    assert "--output out.csv cannot be written: No space" in err
+
+
+def refuse_to_open(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def staged() -> list[Path]:
+    return [path for path in Path().iterdir() if is_staging(path.name)]
+
+
+def test_output_replaces_a_file_only_when_asked(run_cli, trained):
+    Path("precious.csv").write_text("mine")
+    Path("out.csv").symlink_to("precious.csv")
+    assert run_cli("predict", trained, "--text", "the soup", "--output", "out.csv", "--overwrite")[0] == 0
+    assert Path("precious.csv").read_text() == "mine", "not through a link"
+    assert labels_of(Path("out.csv").read_text()) == ["food"]
+
+
+def test_output_is_never_the_input(run_cli, trained):
+    Path("in.csv").write_text("text\nthe soup\n")
+    Path("same.csv").hardlink_to("in.csv")
+    Path("link.csv").symlink_to("in.csv")
+    for name in ("in.csv", "same.csv", "link.csv"):
+        code, _, err = run_cli("predict", trained, "--file", "in.csv", "--output", name, "--overwrite")
+        assert code == 2
+        assert "is the file that is read" in err
+    with open("in.csv") as typed:
+        kept = os.dup(0)
+        os.dup2(typed.fileno(), 0)
+        try:
+            code, _, err = run_cli("predict", trained, "--output", "in.csv", "--overwrite")
+        finally:
+            os.dup2(kept, 0)
+            os.close(kept)
+    assert code == 2
+    assert "is the file that is read" in err
+    assert Path("in.csv").read_text() == "text\nthe soup\n"
+
+
+def test_two_at_once_never_mix_their_rows(run_cli, trained, monkeypatch):
+    """The second begins while the first is at work, and is done before it."""
+    from pippin.predictor import Predictor
+
+    answers, inner = Predictor.answers, []
+
+    def second(self, *arguments):
+        if not inner:
+            inner.append(None)
+            inner[0] = run_cli("predict", trained, "--text", "the wolf", "--output", "out.csv")
+        return answers(self, *arguments)
+
+    monkeypatch.setattr(Predictor, "answers", second)
+    code, _, err = run_cli("predict", trained, "--text", "the soup", "--output", "out.csv")
+    assert (code, inner[0][0]) == (0, 0)
+    assert "written to out-2.csv" in err
+    assert labels_of(Path("out.csv").read_text()) == ["animal"]
+    assert labels_of(Path("out-2.csv").read_text()) == ["food"]
+    assert not staged()
 
 
 def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
@@ -274,11 +343,11 @@ def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
     Path("out.csv").write_bytes(before)
 
     def full(*_: object) -> None:
-        assert Path("out.csv.partial").exists()
+        assert staged()
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def broken(*_: object) -> None:
-        assert Path("out.csv.partial").exists()
+        assert staged()
         raise PippinError("broken")
 
     for place, failure, message in [
@@ -287,10 +356,10 @@ def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
     ]:
         with monkeypatch.context() as patch:
             patch.setattr(place, failure)
-            code, _, err = run_cli("predict", trained, "--text", "x", "--output", "out.csv")
+            code, _, err = run_cli("predict", trained, "--text", "x", "--output", "out.csv", "--overwrite")
         assert code == 2
         assert message in err
-        assert not Path("out.csv.partial").exists()
+        assert not staged()
         assert Path("out.csv").read_bytes() == before
 
 
@@ -369,12 +438,12 @@ def test_a_late_mistake_leaves_the_old_output(run_cli, trained, name, line, mess
     lines = ["text", *rows] if name.endswith("csv") else [json.dumps({"text": text}) for text in ["first", *rows]]
     Path(name).write_text("\n".join([*lines, line]) + "\n")
     Path("out.csv").write_text("as it was")
-    code, out, err = run_cli("predict", trained, "--file", name, "--output", "out.csv")
+    code, out, err = run_cli("predict", trained, "--file", name, "--output", "out.csv", "--overwrite")
     assert (code, out) == (2, "")
     assert f"{name}" in err
     assert message in err
     assert Path("out.csv").read_text() == "as it was"
-    assert not Path("out.csv.partial").exists()
+    assert not staged()
 
 
 def test_a_chunk_without_any_text(run_cli, trained, type_in, small_chunks):

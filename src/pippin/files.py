@@ -6,6 +6,7 @@ a rename replaces whatever stands under the name (a link, a hard link, a FIFO) a
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import secrets
@@ -35,11 +36,21 @@ def replace_text(path: Path, text: str, synced: bool = False) -> None:
         file.write(text.encode("utf-8"))
 
 
+def write_new_text(path: Path, text: str) -> Path:
+    """Write a file and replace none: where the name is taken, a number is added. Returns the name."""
+    names: list[Path] = []
+    with staged_file(path, name=lambda partial, wanted: names.append(name_anew(partial, wanted))) as file:
+        file.write(text.encode("utf-8"))
+    return names[0]
+
+
 @contextmanager
-def staged_file(path: Path, synced: bool = False, overwrite: bool = True) -> Iterator[IO[bytes]]:
+def staged_file(
+    path: Path, synced: bool = False, name: Callable[[Path, Path], object] = os.replace
+) -> Iterator[IO[bytes]]:
     """A new file that gets its name when the block ends well, and is gone when it does not.
 
-    Without ``overwrite`` a file that stands there by then stays, and FileExistsError is raised.
+    ``name`` gives it the name: in the place of what stands there, or as ``name_anew`` does.
     """
     partial = staging_path(path.parent)
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_THROUGH, 0o666)
@@ -49,24 +60,31 @@ def staged_file(path: Path, synced: bool = False, overwrite: bool = True) -> Ite
             file.flush()
             if synced:
                 sync_handle(file.fileno())
-        _name(partial, path, overwrite)
+        name(partial, path)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
 
 
-def _name(partial: Path, path: Path, overwrite: bool) -> None:
-    if overwrite:
-        os.replace(partial, path)
-        return
-    try:
-        os.link(partial, path)  # fails where the name is taken: a rename would not
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(path):
-            raise FileExistsError(path) from None
-        os.replace(partial, path)
+def name_anew(partial: Path, path: Path) -> Path:
+    """Name a file without replacing another: where the name is taken, a number is added. Returns the name."""
+    for free in numbered(path):
+        try:
+            os.link(partial, free)  # fails where the name is taken, as no rename does
+        except FileExistsError:
+            continue
+        except OSError:  # a file system without hard links
+            if os.path.lexists(free):
+                continue
+            os.replace(partial, free)
+        break
+    return free
+
+
+def numbered(path: Path) -> Iterator[Path]:
+    """out.csv, out-2.csv, out-3.csv …"""
+    yield path
+    yield from (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
 
 
 def staging_path(folder: Path, what: str = "new") -> Path:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pippin.training.predictions import Prediction
 
 HELP = """
-Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--device NAME] [--int8] [--quiet]
+Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--overwrite] [--device NAME] [--int8] [-q]
 
 Label texts with a trained model: a run of Pippin's, any folder of a transformers classifier, or its
 name on the Hugging Face Hub (org/name).
@@ -37,6 +37,7 @@ name on the Hugging Face Hub (org/name).
   --text_column NAME[,NAME]
                      The text columns of FILE, when they have other names than in training.
   --output FILE      Where to write: .csv or .jsonl. Default: CSV on standard output.
+  --overwrite        Replace FILE of --output if it is there already. Without it, that is refused.
   --encoding NAME    Encoding of FILE or of standard input. Default: utf-8.
   --device NAME      cpu, cuda or mps. Default: the best one here.
   --int8             Inexact, and faster: the model computes in 8 bits, so labels may differ from the exact
@@ -73,14 +74,13 @@ def run(arguments: list[str]) -> int:
     from pippin.cli.predict_input import open_input, say, text_columns
 
     rows = open_input(request)
-    output = request.one("output")
-    with output_file(output) as file:
+    with output_file(request.one("output"), "overwrite" in request.flags) as output:
         predictor = _load(request)
         columns = text_columns(rows, request, predictor)
         with _device_errors(request, predictor):
-            done = _label(rows, columns, predictor, file, request)
-    if output is not None:
-        say(f"{done.rows} rows written to {output}")
+            done = _label(rows, columns, predictor, output.file, request)
+    if output.path is not None:
+        say(f"{done.rows} rows written to {output.path}")
     if done.empty:
         first = f", the first in {done.first_empty}" if "text" not in request.flags else ""
         say(f"no label, because the text is empty: {done.empty} of {done.rows} rows{first}")

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pippin.cli.output_file import output_problem
 from pippin.errors import Mistakes, PippinError, nearest
 
 _FLAGS = {"text", "text2", "file", "text_column", "output", "encoding", "device"}
-_SWITCHES = {"int8", "quiet"}
+_SWITCHES = {"int8", "overwrite", "quiet"}
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,10 @@ def _contradictions(flags: dict[str, list[str]]) -> Iterator[str]:
         yield "--text2 goes with --text: give as many of one as of the other."
     if "text_column" in flags and "file" not in flags:
         yield "--text_column goes with --file: it names the columns of that file."
-    output = Path(flags.get("output", ["-.csv"])[-1])
-    if output.suffix.lower() not in (".csv", ".jsonl"):
-        yield f"--output {output}: the name must end in .csv or .jsonl."
-    if not output.parent.is_dir():
-        yield f"--output {output}: there is no folder {output.parent}."
-    if output.is_dir():
-        yield f"--output {output} is a folder; name a file."
+    if "output" in flags:
+        yield from _output_problems(Path(flags["output"][-1]), flags)
+    elif "overwrite" in flags:
+        yield "--overwrite goes with --output: it is about that file."
     if "device" in flags:
         from pippin.machine.backends import check_device_name
 
@@ -80,3 +78,12 @@ def _contradictions(flags: dict[str, list[str]]) -> Iterator[str]:
             check_device_name(flags["device"][-1])
         except PippinError as error:
             yield str(error)
+
+
+def _output_problems(output: Path, flags: dict[str, list[str]]) -> Iterator[str]:
+    if output.suffix.lower() not in (".csv", ".jsonl"):
+        yield f"--output {output}: the name must end in .csv or .jsonl."
+    standard_input = 0
+    problem = output_problem("--output", output, "overwrite" in flags, [*flags.get("file", []), standard_input])
+    if problem:
+        yield problem

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pippin.cli.flags import split_words
+from pippin.cli.output_file import output_problem
 from pippin.cli.resume import settings_of_run
 from pippin.cli.train import read_command
 from pippin.errors import Mistakes, PippinError
@@ -37,6 +38,7 @@ named below.
   --compare         The same job on every chip, by batch size.
   --chart FILE      That comparison as a picture (.png, .svg or .pdf).
   --page FILE       That comparison as a web page (.html).
+  --overwrite       Replace the files of --chart and --page if they are there already.
   --measure         On this computer: run one real step in a process of its own, and say what it took.
   --json            The answer as JSON.
 
@@ -44,7 +46,7 @@ Exit code 0 when it runs and fits, 1 when not, 2 when the question cannot be ans
 published runs, not measured by us; how far they are off is said with them.
 """
 _VALUES = {"chip": str, "gpu_cores": int, "memory": int, "macos": str, "torch": str, "chart": str, "page": str}
-_SWITCHES = ("compare", "measure", "json")
+_SWITCHES = ("compare", "measure", "json", "overwrite")
 _DESCRIBES = ("chip", "gpu_cores", "memory", "macos", "torch")
 _NAMES = {"gpu_cores": "cores"}
 
@@ -121,8 +123,8 @@ def _contradictions(own: dict[str, object]) -> list[str]:
     for name, endings in (("chart", (".png", ".svg", ".pdf")), ("page", (".html",))):
         if name in own and Path(str(own[name])).suffix.lower() not in endings:
             found.append(f"--{name} {own[name]}: the name must end in {' or '.join(endings)}.")
-        elif name in own and not Path(str(own[name])).parent.is_dir():
-            found.append(f"--{name} {own[name]}: there is no folder {Path(str(own[name])).parent}.")
+        elif name in own and (problem := output_problem(f"--{name}", Path(str(own[name])), "overwrite" in own)):
+            found.append(problem)
     return found
 
 

@@ -8,7 +8,7 @@ from pippin.cli.flags import split_words
 from pippin.errors import Mistakes, PippinError, nearest
 
 HELP = """
-Usage: pippin report RUN [RUN ...] [--output FILE]
+Usage: pippin report RUN [RUN ...] [--output FILE] [--overwrite]
 
 Every run writes RUN/report.html while it goes on: open it in a browser, and it follows the run. This command makes the
 page again from the run's records, also for a run that was killed. Several runs go on one page: results beside each
@@ -16,6 +16,8 @@ other, curves over each other, and the settings in which they differ.
 
   pippin report runs/reviews                        RUN/report.html again
   pippin report runs/a runs/b --output both.html    default: runs.html here
+
+A file that is not such a page is replaced only with --overwrite.
 
 A page needs no server and asks for nothing outside itself. It holds texts of the validation or test rows that the model
 got wrong: think of that before you send it to somebody.
@@ -30,9 +32,8 @@ def run(arguments: list[str]) -> int:
     words = split_words(arguments)
     mistakes = list(words.mistakes)
     given = {setting.name: setting.value for setting in words.settings}
-    mistakes += [
-        f"--{name}: there is no such flag.{nearest(name, ['output'], '--')}" for name in given if name != "output"
-    ]
+    known = ["output", "overwrite"]
+    mistakes += [f"--{name}: there is no such flag.{nearest(name, known, '--')}" for name in given if name not in known]
     if given.get("output") is True:
         mistakes.append("--output needs the name of a file after it.")
     if not words.positional:
@@ -40,25 +41,27 @@ def run(arguments: list[str]) -> int:
     if mistakes:
         raise Mistakes(mistakes)
     output = Path(str(given["output"])) if "output" in given else None
-    print(write_report([Path(name) for name in words.positional], output))
+    print(write_report([Path(name) for name in words.positional], output, "overwrite" in given))
     return 0
 
 
-def write_report(folders: list[Path], output: Path | None) -> Path:
+def write_report(folders: list[Path], output: Path | None, overwrite: bool = False) -> Path:
     """Write the page of one run into its folder, or of several into a file; returns its path."""
+    from pippin.cli.output_file import output_problem
     from pippin.files import write_text
     from pippin.report.page.compare_page import ComparedRun, compare_page
+    from pippin.report.page.frame import is_page
     from pippin.report.page.run_page import NAME, read_records, run_page
 
     records = [read_records(folder) for folder in folders]
+    path = output or (folders[0] / NAME if len(folders) == 1 else Path("runs.html"))
+    problem = output_problem("--output", path, overwrite or is_page(path))
+    if problem:
+        raise PippinError(problem)
     if len(folders) == 1:
-        path = output or folders[0] / NAME
         text = run_page(*records[0], str(folders[0]))
     else:
-        path = output or Path("runs.html")
         text = compare_page([ComparedRun(name, *record) for name, record in zip(_names(folders), records, strict=True)])
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise PippinError(f"--output {path} cannot be written: name a file in a folder that exists.")
     write_text(path, text)
     return path
 

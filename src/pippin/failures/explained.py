@@ -9,6 +9,7 @@ from pathlib import Path
 from pippin.errors import OUR_TRACKER, TORCH_TRACKER, PippinError
 from pippin.failures.call import first_line
 from pippin.failures.search import Findings, investigate
+from pippin.files import write_new_text
 from pippin.machine.backends.base import Backend
 from pippin.machine.machine import Machine
 from pippin.report.device_error import device_error_text
@@ -48,9 +49,7 @@ def explained(
 
 def write_here(name: str, text: str) -> Path:
     """For commands without a run's folder."""
-    path = Path(name)
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write_new_text(Path(name), text)
 
 
 def _prepare(

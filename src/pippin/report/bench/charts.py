@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.bench.results import PIPPIN, Bench
+from pippin.files import staged_file
 from pippin.report.bench.panels import Panel, memory_panels, speed_up_panels, throughput_panels
 from pippin.report.bench.series import EMULATED_NOTE, Series, machine_words, series_of, software_words
 
@@ -38,7 +39,8 @@ def write_charts(benches: Sequence[Bench], folder: Path) -> list[str]:
         if panels:
             figure = _figure(title, panels, benches)
             for ending in _ENDINGS:
-                figure.savefig(folder / f"{name}{ending}", dpi=150)
+                with staged_file(folder / f"{name}{ending}") as file:
+                    figure.savefig(file, dpi=150, format=ending.removeprefix("."))
             written.append(f"{name}{_ENDINGS[0]}")
     return written
 

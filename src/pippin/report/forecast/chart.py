@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from pippin.files import staged_file
 from pippin.preflight.compare import Comparison
 from pippin.report.forecast.words import cell_words, legend
 from pippin.report.words import memory
@@ -42,5 +43,6 @@ def write_chart(comparison: Comparison, path: Path) -> None:
         edge.set_visible(False)
     axes.set_title(f"{comparison.job}, {comparison.precision}", fontsize=12, loc="left", pad=12)
     axes.set_xlabel(textwrap.fill(legend(comparison), 120), fontsize=7.5, loc="left", labelpad=10)
-    figure.savefig(path, dpi=150)
+    with staged_file(path) as file:
+        figure.savefig(file, dpi=150, format=path.suffix.lower().removeprefix("."))
     pyplot.close(figure)

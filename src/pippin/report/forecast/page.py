@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from pippin.files import write_text
 from pippin.preflight.compare import Comparison
 from pippin.report.forecast.words import cell_words, legend
 from pippin.report.words import memory
@@ -44,4 +45,4 @@ def write_page(comparison: Comparison, path: Path) -> None:
         f'<div class="wide"><table>\n<tr><th>chip</th>{heads}</tr>\n{rows}\n</table></div>\n'
         f"<p>{html.escape(legend(comparison))}</p>\n</body>\n</html>\n"
     )
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
