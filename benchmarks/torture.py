@@ -25,8 +25,11 @@ from pathlib import Path
 import torture_faults
 from recording import RESULTS, record
 from torture_bench import Bench, Tally
+from torture_bits import bits_of_a_finished_run, bits_of_an_unfinished_run, bits_of_caches
 from torture_damage import all_cases, damaged, not_finite
 from torture_disk import faults_at_calls, filled_while_saving, too_small_disks
+from torture_hostile import hostile_folders
+from torture_in_place import killed_in_place
 from torture_job import PippinJob, make_inputs
 from torture_kills import (
     killed_at_calls,
@@ -36,6 +39,7 @@ from torture_kills import (
     killed_while_resuming,
     stopped_by_signals,
 )
+from torture_settings import SETTINGS, killed_under_settings
 
 Trial = Callable[[], Tally | None]
 
@@ -49,6 +53,8 @@ def full(bench: Bench, kills: int) -> Iterator[tuple[str, Trial]]:
     yield "kills at the first write calls of a resume", partial(killed_while_resuming, bench, kills // 2)
     yield "kills of real processes", partial(_with_real_processes, bench, max(2, kills // 20))
     yield "kill chain", partial(killed_in_a_chain, bench, 10)
+    yield "kills under combined settings", partial(killed_under_settings, bench, max(2, kills // 10))
+    yield "kills while training in place, at a write call", partial(killed_in_place, bench, kills // 2)
     yield "signals", partial(stopped_by_signals, bench, 5)
     yield "disk full at a write call", partial(faults_at_calls, bench, "full", kills // 2)
     yield "disk error at a write call", partial(faults_at_calls, bench, "broken", kills // 2)
@@ -57,6 +63,10 @@ def full(bench: Bench, kills: int) -> Iterator[tuple[str, Trial]]:
     yield "disks that are too small", partial(too_small_disks, bench, [1, 2, 4, 6, 8, 10, 12, 16, 20, 24])
     yield "newest checkpoint damaged", partial(damaged, bench, cases)
     yield "both checkpoints damaged", partial(damaged, bench, cases[4::6], both=True)
+    yield "single bits of a finished run", partial(bits_of_a_finished_run, bench, kills // 5)
+    yield "single bits of an unfinished run", partial(bits_of_an_unfinished_run, bench, kills // 10)
+    yield "single bits of caches", partial(bits_of_caches, bench, kills // 10)
+    yield "hostile folders", partial(hostile_folders, bench)
     yield "numbers not finite", partial(not_finite, bench)
 
 
@@ -74,6 +84,8 @@ def quick(bench: Bench) -> Iterator[tuple[str, Trial]]:
     diagonal = [cases[6 * file + (file + shift) % 6] for shift in (0, 4) for file in range(7)]
     yield "newest checkpoint damaged", partial(damaged, bench, diagonal[:11])
     yield "both checkpoints damaged", partial(damaged, bench, [("model.safetensors", "bit flip")], both=True)
+    yield "kills under combined settings", partial(killed_under_settings, bench, 2, [*SETTINGS][:1])
+    yield "kills while training in place, at a write call", partial(killed_in_place, bench, 4)
     yield "numbers not finite", partial(not_finite, bench)
 
 

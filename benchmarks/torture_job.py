@@ -69,6 +69,8 @@ class PippinJob:
     forked: bool = True
     """Whether a trial is a fork that has all imports done, or a program of its own."""
     name: str = "pippin"
+    settings: tuple[str, ...] = ()
+    """More flags."""
     damageable: tuple[str, ...] = (
         "model.safetensors", "optimizer.safetensors", "state.json", "manifest.json", "config.json", "tokenizer.json",
         "tokenizer_config.json",
@@ -82,7 +84,8 @@ class PippinJob:
         return [
             "train", str(self.rows), "--model_name_or_path", str(self.model), "--output_dir", RUN, "--use_cpu",
             "--max_steps", str(self.steps), "--save_steps", str(self.save_steps), "--save_total_limit", "2",
-            "--logging_steps", "1", "--per_device_train_batch_size", "8", "--learning_rate", "1e-3", *extra,
+            "--logging_steps", "1", "--per_device_train_batch_size", "8", "--learning_rate", "1e-3", *self.settings,
+            *extra,
         ]  # fmt: skip
 
     def start(self, folder: Path, resume: bool = False, before: Callable[[], Any] | None = None) -> Child:
