@@ -26,9 +26,9 @@ def killed_in_place(bench: Bench, count: int) -> Tally:
         if child.wait() != -signal.SIGKILL:
             continue
         tally.trials += 1
-        # Where nothing had begun, or nothing was saved, the same command is what a user types.
         child = job.call(folder, ["resume", RUN], "resumed")
-        if child.wait() or "nothing to go on with" in child.said:
+        done = child.wait() == 0 and sha256(folder / RUN / "model.safetensors") == wanted
+        if not done and "nothing to go on with" in child.said:  # not begun yet: the same command is what a user types
             child = job.call(folder, _command(job), "once-more")
             child.wait()
         finished = tally.count("went on and finished", child.code == 0)

@@ -100,6 +100,33 @@ def test_damaged_entries_are_ignored_and_replaced(damage, size):
     np.testing.assert_array_equal(got["x"], arrays["x"])
 
 
+@pytest.mark.parametrize("name", ["x.npy", "record.json"])
+def test_every_bit_is_checked(name):
+    """Of the header too: it says how the rest is to be read."""
+    wanted = np.arange(6, dtype=np.int16).reshape(2, 3)
+    cache.put("key", {"x": wanted})
+    path = cache.folder() / "key" / name  # type: ignore[operator]
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(damaged)
+        found = cache.get("key")
+        assert found is None or repr(found["x"]) == repr(wanted), bit
+        cache.put("key", {"x": wanted})
+        assert cache.get("key") is not None
+
+
+@pytest.mark.parametrize("record", ["{}", '{"files": {}, "sum": 2745614147}', "[]", "null", "7", "", "{"])
+def test_a_record_of_nothing_is_damaged(record):
+    cache.put("key", {"x": np.arange(3)})
+    (cache.folder() / "key" / "record.json").write_text(record)  # type: ignore[operator]
+    assert cache.get("key") is None
+    cache.put("key", {"x": np.arange(3)})
+    assert cache.get("key")["x"].tolist() == [0, 1, 2]  # type: ignore[index]
+
+
 def test_an_entry_of_another_process_stays_where_it_was_quicker(monkeypatch):
     monkeypatch.setattr(cache, "_remove", lambda entry: None)  # as if it came right after our look
     cache.put("a", {"x": np.zeros(3)})
@@ -181,7 +208,7 @@ def test_each_system_has_its_place(monkeypatch, platform, variables, place):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(cache.sys, "platform", platform)
-    assert cache.folder() == Path(place.replace("HOME", str(Path.home()))) / "entries-1"
+    assert cache.folder() == Path(place.replace("HOME", str(Path.home()))) / "entries-2"
 
 
 def test_parts_of_a_key_do_not_run_into_each_other():

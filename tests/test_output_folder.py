@@ -90,7 +90,7 @@ def test_trouble_with_the_disk_ends_in_one_line(train, monkeypatch):
     def full(*arguments: object, **keywords: object) -> None:
         raise OSError(28, "No space left on device", "run/model.safetensors")
 
-    monkeypatch.setattr("pippin.training.run.os.replace", full)
+    monkeypatch.setattr("pippin.files.os.replace", full)
     code, _, err = train("--output_dir", "run")
     assert code == 2
     assert "run cannot be written: No space left on device. The disk has" in err
@@ -99,7 +99,7 @@ def test_trouble_with_the_disk_ends_in_one_line(train, monkeypatch):
 
 def test_no_checkpoint_of_the_run_before_is_ever_beside_the_new_record(train, monkeypatch):
     """Else a kill in between would let the new run go on from the old one's weights."""
-    from pippin.training.run import RunFolder
+    from pippin.runs.folder import RunFolder
 
     train("--output_dir", "run", "--save_steps", "1")
     seen = []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import make_rows
+from conftest import edit_record, make_rows
 from pippin.errors import PippinError
 from pippin.files import is_staging
 
@@ -54,9 +54,7 @@ def pair_run(trained, tmp_path) -> Path:
     """The same model, recorded as trained on the columns q and p."""
     folder = tmp_path / "pairs"
     shutil.copytree(trained, folder)
-    record = json.loads((folder / "run.json").read_text())
-    record["data"]["text_columns"] = ["q", "p"]
-    (folder / "run.json").write_text(json.dumps(record))
+    edit_record(folder, lambda record: record["data"].update(text_columns=["q", "p"]))
     return folder
 
 

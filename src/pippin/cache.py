@@ -1,8 +1,8 @@
 """A cache by content: plain arrays, kept under the hash of all that they were made from.
 
-An entry is a folder of .npy files beside a record of their checksums. It is filled under a temporary name and renamed,
-so that it is there whole or not at all, whoever else writes it. Nothing here is ever needed: what is missing, damaged,
-switched off or finds no room on the disk is made again. Where it lies: PIPPIN_CACHE, which may also be "off", else the
+An entry is a folder of .npy files beside a record of their checksums, which has one of its own. It is filled under a
+temporary name and renamed, so that it is there whole or not at all, whoever else writes it. Nothing here is ever needed:
+what is missing, damaged, switched off or finds no room on the disk is made again. Where it lies: PIPPIN_CACHE, which may also be "off", else the
 system's own place.
 """
 
@@ -24,6 +24,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from pippin.files import read_text
+
 VARIABLE = "PIPPIN_CACHE"
 #: The most that all entries may take. Beyond it those that were used longest ago go.
 LIMIT_BYTES = 8 << 30
@@ -31,7 +33,7 @@ LIMIT_BYTES = 8 << 30
 _SPARE_BYTES = 1 << 30
 #: Arrays from this size on are mapped into memory rather than read.
 _MAPPED_BYTES = 1 << 20
-_RECORD, _ENTRIES, _UNFINISHED = "record.json", "entries-1", ".unfinished-"
+_RECORD, _ENTRIES, _UNFINISHED = "record.json", "entries-2", ".unfinished-"
 _ABANDONED_SECONDS = 24 * 3600
 _CHECKED_AT_A_TIME = 16 << 20
 
@@ -61,12 +63,14 @@ def get(key: str) -> dict[str, np.ndarray] | None:
         return None
     entry = home / key
     try:
-        sums = json.loads((entry / _RECORD).read_text())
-        arrays = {name: _read(entry / f"{name}.npy", crc) for name, crc in sums.items()}
+        record = json.loads(read_text(entry / _RECORD))
+        if not record["files"] or record["sum"] != _sum_of(record["files"]):
+            raise ValueError(f"{entry} is damaged")
+        arrays = {name: _read(entry / f"{name}.npy", crc) for name, crc in record["files"].items()}
         os.utime(entry / _RECORD)  # used now: others go before it
-    except OSError:
+    except FileNotFoundError:
         return None
-    except (ValueError, EOFError, AttributeError, TypeError):  # damaged, in whatever way
+    except Exception:  # damaged files raise of every kind
         _remove(entry)
         return None
     return arrays
@@ -99,9 +103,11 @@ def writing(key: str, shapes: Mapping[str, tuple[tuple[int, ...], Any]]) -> Iter
         return
     try:
         yield arrays
-        sums = {name: _checksum(array) for name, array in arrays.items()}
+        for array in arrays.values():
+            if isinstance(array, np.memmap):
+                array.flush()
         arrays.clear()  # some systems rename nothing that is mapped
-        _finish(unfinished, home / key, sums)
+        _finish(unfinished, home / key)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     _trim(home, keep=key)
@@ -140,25 +146,30 @@ def _create(path: Path, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _read(path: Path, crc: int) -> np.ndarray:
-    mapped = path.stat().st_size >= _MAPPED_BYTES
-    array = np.load(path, mmap_mode="c" if mapped else None, allow_pickle=False)
-    if _checksum(array) != crc:
+    if _checksum(path) != crc:
         raise ValueError(f"{path} is damaged")
-    return array
+    mapped = path.stat().st_size >= _MAPPED_BYTES
+    return np.load(path, mmap_mode="c" if mapped else None, allow_pickle=False)
 
 
-def _checksum(array: np.ndarray) -> int:
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+def _checksum(path: Path) -> int:
+    """Of the whole file: a changed header would give other arrays of the same bytes."""
     crc = 0
-    for start in range(0, len(content), _CHECKED_AT_A_TIME):
-        crc = zlib.crc32(content[start : start + _CHECKED_AT_A_TIME], crc)
+    with path.open("rb") as file:
+        while block := file.read(_CHECKED_AT_A_TIME):
+            crc = zlib.crc32(block, crc)
     return crc
 
 
-def _finish(unfinished: Path, entry: Path, sums: dict[str, int]) -> None:
+def _sum_of(files: dict[str, int]) -> int:
+    return zlib.crc32(json.dumps(files, sort_keys=True).encode())
+
+
+def _finish(unfinished: Path, entry: Path) -> None:
     """Put a filled folder in its place. Where another process is quicker, its entry holds the same."""
     with suppress(OSError):
-        (unfinished / _RECORD).write_text(json.dumps(sums))
+        files = {path.stem: _checksum(path) for path in unfinished.glob("*.npy")}
+        (unfinished / _RECORD).write_text(json.dumps({"files": files, "sum": _sum_of(files)}))
         _remove(entry)
         unfinished.rename(entry)
 

@@ -6,6 +6,7 @@ a rename replaces whatever stands under the name (a link, a hard link, a FIFO) a
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import re
@@ -33,24 +34,29 @@ def write_text(path: Path, text: str) -> None:
 def replace_text(path: Path, text: str, synced: bool = False) -> None:
     """Write a file so that nobody ever sees half of it; a power cut may take it back."""
     with staged_file(path, synced=synced) as file:
-        file.write(text.encode("utf-8"))
+        file.write(to_bytes(text))
+
+
+def to_bytes(text: str) -> bytes:
+    """In UTF-8, which has no place for half a character: that becomes its escape, as JSON writes it."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def write_new_text(path: Path, text: str) -> Path:
     """Write a file and replace none: where the name is taken, a number is added. Returns the name."""
     names: list[Path] = []
     with staged_file(path, name=lambda partial, wanted: names.append(name_anew(partial, wanted))) as file:
-        file.write(text.encode("utf-8"))
+        file.write(to_bytes(text))
     return names[0]
 
 
 @contextmanager
 def staged_file(
-    path: Path, synced: bool = False, name: Callable[[Path, Path], object] = os.replace
+    path: Path, synced: bool = False, name: Callable[[Path, Path], object] | None = None
 ) -> Iterator[IO[bytes]]:
     """A new file that gets its name when the block ends well, and is gone when it does not.
 
-    ``name`` gives it the name: in the place of what stands there, or as ``name_anew`` does.
+    ``name`` gives it the name: in the place of what stands there (None), or as ``name_anew`` does.
     """
     partial = staging_path(path.parent)
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_THROUGH, 0o666)
@@ -60,7 +66,7 @@ def staged_file(
             file.flush()
             if synced:
                 sync_handle(file.fileno())
-        name(partial, path)
+        (name or os.replace)(partial, path)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -109,13 +115,27 @@ def remove_leftovers(folder: Path) -> None:
     for path in [path for path in folder.iterdir() if is_staging(path.name)]:
         if is_own_folder(path):
             shutil.rmtree(path, ignore_errors=True)  # it deletes links, and never what they lead to
-        elif path.is_file() and not path.is_symlink():
+        elif is_plain_file(path):
             path.unlink()
+
+
+def read_text(path: Path) -> str:
+    """The text of a plain file. Anything else is an error: a FIFO would be waited for, for ever."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Not a plain file", str(path))
+        return file.read().decode("utf-8")
 
 
 def is_own_folder(path: Path) -> bool:
     """Whether a path is a folder itself, rather than a link to one."""
     return path.is_dir() and not path.is_symlink()
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether a path is a file itself, rather than a link to one, or anything else that can be opened."""
+    return path.is_file() and not path.is_symlink()
 
 
 def open_to_append(path: Path) -> int:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 
 from pippin.checkpoints.lock import locked
-from pippin.checkpoints.store import Store
 from pippin.disk import disk_words
 from pippin.failures.explained import explained, write_here
 from pippin.machine.backends import get_backend
 from pippin.machine.backends.base import Backend
 from pippin.machine.fallbacks import Fallbacks
 from pippin.plan.plan import Choice
-from pippin.planned import PlannedJob, plan_job
+from pippin.planned import PlannedJob, plan_job, read_data
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
 from pippin.report.card import model_card
@@ -29,12 +31,17 @@ from pippin.report.report import Report
 from pippin.report.results import evaluation_results, make_report, train_results
 from pippin.report.terminal import Terminal, escape
 from pippin.report.trackers.trackers import Trackers
+from pippin.runs.events import Events
+from pippin.runs.folder import RunFolder
+from pippin.runs.opening import inputs_of, open_folder
+from pippin.runs.record import Run, now
+from pippin.runs.resume import Start, find_start, named_checkpoint
+from pippin.runs.rules import Changes, changes_since
+from pippin.training.arithmetic import arithmetic, threads_of
 from pippin.training.data_card import data_card
-from pippin.training.events import Events
 from pippin.training.inference import Evaluation
 from pippin.training.interrupts import Interrupted
-from pippin.training.resume import Resume, find_checkpoint, prepare_resume, run_before
-from pippin.training.run import Run, RunFolder, now, open_folder
+from pippin.training.loop import Outcome
 from pippin.training.saving import checkpoint_bytes
 from pippin.training.seeding import deterministic_kernels
 from pippin.training.session import Session, keeps_checkpoints
@@ -44,72 +51,120 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
     """Train, evaluate and predict as the recipe asks; returns the Report of the run's folder."""
     if recipe.output_dir:
         open_folder(recipe, "")  # refuses a folder in use before anything is read
-    job = plan_job(recipe, terminal)
-    folder = open_folder(recipe, job.data.name)
-    if folder.before is not None and folder.before.status == "finished":
+    data = read_data(recipe, terminal)
+    folder = open_folder(recipe, data.name)
+    folder.warn = terminal.warn
+    if folder.resumes and folder.before is not None and folder.before.is_finished:
         return _finished_before(folder, terminal)
-    backend = get_backend(job.plan.device.value)
-
-    with (
-        disk_words(folder.path),
-        locked(folder.path),
-        deterministic_kernels(recipe.full_determinism, backend),
-        backend.quick_arithmetic(),
-    ):
-        with explained(backend, lambda: job.machine, write_here, debug=recipe.log_level == "debug"):
-            verification = _verify_first(job, backend, terminal)
-            session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer)
-        session.check_room(folder)
-        resume = _find_resume(job, session, folder, terminal)
-        # From here on the folder is ours: whatever could be refused has been.
+    with disk_words(folder.path), locked(folder.path):
+        if folder.before is not None:  # it may have changed while another run had the lock
+            folder = open_folder(recipe, data.name)
+            folder.warn = terminal.warn
+        folder.recover()
+        start = _find_start(recipe, folder, terminal)
+        job = plan_job(recipe, terminal, data=data, start=start.path if start else None)
+        backend = get_backend(job.plan.device.value)
         with (
-            disk_words(folder.path, checkpoint_bytes(session.model)),
-            _recorded(folder, job, resume, terminal) as events,
-            explained(backend, lambda: job.machine, folder.write, debug=recipe.log_level == "debug"),
-            _fallbacks(recipe, backend, events) as lacking,
+            threads_of(start.record.arithmetic if start else None),
+            deterministic_kernels(recipe.full_determinism, backend),
+            backend.quick_arithmetic(),
         ):
-            report = _carry_out(session, folder, events, resume, terminal, lacking, verification)
+            report = _run(job, folder, start, backend, terminal)
     terminal.show_report(report)
     return report
+
+
+def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backend, terminal: Terminal) -> Report:
+    recipe, debug = job.recipe, job.recipe.log_level == "debug"
+    run = _new_record(job, backend)
+    if start is not None:
+        run = replace(run, id=start.record.id, trained=start.record.trained if start.is_trained else None)
+    with explained(backend, lambda: job.machine, write_here, debug=debug):
+        verification = _verify_first(job, backend, terminal)
+        session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer, start=start)
+    _say_of_model(job, session, terminal)
+    store = folder.store(run.id, recipe.save_total_limit or 1)
+    store.check_place()
+    session.check_room(folder, store)
+    changes = _changes(job, run, start, terminal)
+    # From here on the folder is ours: whatever could be refused has been.
+    with (
+        disk_words(folder.path, checkpoint_bytes(session.model)),
+        _recorded(folder, job, run, start, changes, terminal) as events,
+        explained(backend, lambda: job.machine, folder.write, debug=debug),
+        _fallbacks(recipe, backend, events) as lacking,
+    ):
+        return _carry_out(session, folder, events, changes, terminal, lacking, verification)
 
 
 def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
     """A finished run is left as it is."""
     terminal.say_where(escape(f"{folder.path} is finished: there is nothing to go on with."))
-    assert folder.before is not None
-    if not keeps_checkpoints(folder.before.recipe, folder.before.plan):  # it may have died while removing them
-        Store(folder.checkpoints).drop_all()
+    before = folder.before
+    assert before is not None
+    if not keeps_checkpoints(before.recipe, before.plan):  # it may have died while removing them
+        folder.store(before.id).drop_all()
     return from_json(Report, json.loads((folder.path / "report.json").read_text(encoding="utf-8")))
 
 
-def _find_resume(job: PlannedJob, session: Session, folder: RunFolder, terminal: Terminal) -> Resume | None:
-    """Where an unfinished run goes on; None for a new one. What was passed over or changed is said."""
-    before = run_before(job.recipe, folder.before) if job.recipe.wants_training else None
-    if before is None:
+def _find_start(recipe: Recipe, folder: RunFolder, terminal: Terminal) -> Start | None:
+    """Where an unfinished run goes on; None for a new one. What was passed over is said."""
+    named = named_checkpoint(recipe)
+    if not recipe.wants_training or not (folder.resumes or named):
         return None
-    found = find_checkpoint(job.recipe, session.store(folder))
+    found = find_start(folder, named)
     for name, why in found.passed_over:
         terminal.warn(f"{name} was passed over: {why}.")
-    if found.path is None:
+    if found.start is None:
         terminal.note("nothing usable was saved: the run begins again.")
+    return found.start
+
+
+def _new_record(job: PlannedJob, backend: Backend) -> Run:
+    return Run(
+        job.recipe.public(),
+        job.machine,
+        job.plan,
+        data_card(job.recipe, job.data, job.rows, job.plan),
+        job.model,
+        now(),
+        secrets.token_hex(16),
+        os.getcwd(),
+        arithmetic(backend),
+        fingerprint=job.fingerprint,
+    )
+
+
+def _say_of_model(job: PlannedJob, session: Session, terminal: Terminal) -> None:
+    """What did not come out of the model's file."""
+    for text in session.loaded.notes():
+        terminal.note(text)
+    if job.other_classes and not session.loaded.new:
+        terminal.warn(job.other_classes)
+
+
+def _changes(job: PlannedJob, run: Run, start: Start | None, terminal: Terminal) -> Changes | None:
+    """What is other than when an unfinished run was begun; refused where it would give nonsense, else said."""
+    if start is None:
         return None
-    resume = prepare_resume(found.path, found.step, job.recipe, job.plan, job.fingerprint, before)
-    if before.machine.torch != job.machine.torch:
-        terminal.warn(
-            f"the run began with torch {before.machine.torch} and goes on with {job.machine.torch}: "
-            "results may differ in the last digits."
-        )
-    for change in resume.changes:
+    changes = changes_since(start.record, job.recipe, job.plan, job.fingerprint, run.arithmetic)
+    for change in changes.applied:
         terminal.note(f"from here on: {change}.")
-    terminal.say(f"going on from {resume.path.name} of {job.plan.steps.value}")
-    return resume
+    if changes.digits:
+        terminal.warn(f"results may differ in their last digits, for since the run began: {'; '.join(changes.digits)}.")
+    terminal.say(
+        "its training is done: going on with what comes after"
+        if start.is_trained
+        else f"going on from {start.path.name} of {job.plan.steps.value}"
+    )
+    return changes
 
 
 def _carry_out(
     session: Session,
     folder: RunFolder,
     events: Events,
-    resume: Resume | None,
+    changes: Changes | None,
     terminal: Terminal,
     lacking: Fallbacks,
     verification: str,
@@ -120,13 +175,12 @@ def _carry_out(
     session.inference.notice = events.emit
     if verification:
         events.emit("verified", words=verification)
-    outcome = session.train(folder, events, resume) if rows.train else None
+    outcome = _trained(session, folder, events, changes) if rows.train else None
     if outcome and outcome.micro_batch < session.plan.micro_batch.value:
         fitting = Choice(outcome.micro_batch, f"memory ran out with {session.plan.micro_batch.value}")
         folder.update(plan=replace(session.plan, micro_batch=fitting))
     if outcome and rows.train:
         results |= train_results(outcome, len(rows.train), session.model)
-        session.save_model(folder)
         folder.write_json("train_results.json", results)
     evaluations = session.evaluate_all() if recipe.wants_evaluation else {}
     if evaluations:
@@ -142,6 +196,17 @@ def _carry_out(
     _publish(folder, report, events)
     session.finish(folder)
     return report
+
+
+def _trained(session: Session, folder: RunFolder, events: Events, changes: Changes | None) -> Outcome:
+    """What training left behind: the model is in the folder when this returns, so that none of it is lost."""
+    if session.start is not None and session.start.is_trained:
+        trained = session.start.record.trained
+        assert trained is not None
+        return from_json(Outcome, trained.outcome)
+    outcome = session.train(folder, events, new_rates=bool(changes and changes.new_rates))
+    session.save_model(folder, outcome, events)
+    return outcome
 
 
 def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
@@ -161,16 +226,17 @@ def _fallbacks(recipe: Recipe, backend: Backend, events: Events) -> AbstractCont
 
 
 @contextmanager
-def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, terminal: Terminal) -> Iterator[Events]:
+def _recorded(
+    folder: RunFolder, job: PlannedJob, run: Run, start: Start | None, changes: Changes | None, terminal: Terminal
+) -> Iterator[Events]:
     """The run's folder with its record written first; whatever happens inside, the record says how it ended."""
-    card = data_card(job.recipe, job.data, job.rows, job.plan)
-    run = Run(job.recipe.public(), job.machine, job.plan, card, job.model, now(), fingerprint=job.fingerprint)
     progress = TrainingProgress(terminal)
-    if resume is not None and folder.before is not None:
-        folder.go_on(run, resume.step)
-        events = Events(folder.events_path, progress.on_event, position=resume.state["events"])
+    if start is not None and folder.before is not None:
+        folder.go_on(run, "after training" if start.is_trained else f"from step {start.step}")
+        events = Events(folder.events_path, progress.on_event)
+        events.go_back(start.record.trained.events if start.record.trained else start.state["events"], start.step)
     else:
-        folder.begin(run)
+        folder.begin(run, inputs_of(job.recipe))
         events = Events(folder.events_path, progress.on_event)
     page = LivePage(folder)
     events.listen(page.on_event)
@@ -178,10 +244,10 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
         terminal.say(f"follow it in a browser: {folder.path / REPORT_PAGE}")
     trackers = Trackers(job.recipe, folder, terminal.warn)
     events.listen(trackers.on_event)
-    if resume is not None:
-        events.emit("resumed", step=resume.step, changes=list(resume.changes))
+    if start is not None:
+        events.emit("resumed", step=start.step, changes=list(changes.applied if changes else ()))
     try:
-        trackers.open(resume.step if resume else 0)
+        trackers.open(start.step if start else 0)
         yield events
     except BaseException as error:
         progress.stop()
@@ -191,7 +257,8 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
             folder.update(status=status)
             page.end()
         if isinstance(error, KeyboardInterrupt):
-            words = f"{str(error) or 'stopped at once'}. Go on with: pippin resume {folder.path}"
+            again = f"pippin resume {shlex.quote(str(folder.path))}"
+            words = f"{str(error) or 'stopped at once'}. Go on with: {again}"
             raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
         raise
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from pippin.plan.make import Rows, make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.report.terminal import Terminal
+from pippin.runs.model import trained_run
 
 #: Up to this share of the memory that there is, the plan's quick estimate is trusted; a step on paper takes a second.
 _TRUSTED = 0.6
@@ -49,6 +51,8 @@ class PlannedJob:
     """The model's, set up for the labels."""
     tokenizer: Any
     plan: Plan
+    other_classes: str = ""
+    """What to warn of where the model's head was trained for other classes."""
 
     @property
     def fingerprint(self) -> str:
@@ -62,16 +66,31 @@ class PlannedJob:
         return display_name(resolve_model(self.recipe.model_name_or_path))
 
 
-def plan_job(
-    recipe: Recipe, terminal: Terminal, machine: Machine | None = None, needs_weights: bool = True
-) -> PlannedJob:
-    """Read the data, look at the computer and decide what is open; what was found and decided is said.
-
-    ``machine`` is another computer to plan for. Without ``needs_weights`` a model's configuration is enough.
-    """
+def read_data(recipe: Recipe, terminal: Terminal) -> Dataset:
+    """The rows of a job, checked; what was found is said."""
     known = None if recipe.wants_training else require_trained(recipe)
     data = prepare(find_source(recipe), recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
+    return data
+
+
+def plan_job(
+    recipe: Recipe,
+    terminal: Terminal,
+    machine: Machine | None = None,
+    needs_weights: bool = True,
+    data: Dataset | None = None,
+    start: Path | None = None,
+) -> PlannedJob:
+    """Look at the rows and the computer and decide what is open; what was found and decided is said.
+
+    ``machine`` is another computer to plan for. Without ``needs_weights`` a model's configuration is enough. ``data``
+    are the rows where they were read before. ``start`` holds the model of an unfinished run that goes on.
+    """
+    data = data or read_data(recipe, terminal)
+    if start is None and needs_weights and Path(resolve_model(recipe.model_name_or_path)).is_dir():
+        trained_run(Path(resolve_model(recipe.model_name_or_path)))  # refused where it was changed since
+    model = recipe.using_model(str(start)) if start else recipe
     machine = machine or probe()
     if release(machine.torch) < OLDEST_TORCH:
         raise PippinError(
@@ -79,18 +98,19 @@ def plan_job(
         )
     # What the device refuses is said before the rows are encoded.
     warnings = [get_backend(choose_device(recipe, machine).value).check_environment()]
-    labels, warning = match_classes(data.labels, recipe, needs_weights)
+    labels, other_classes = match_classes(data.labels, model, needs_weights)
     data = data.with_classes(labels)
-    config, tokenizer = load_config(recipe, labels, needs_weights), load_tokenizer(recipe)
+    config, tokenizer = load_config(model, labels, needs_weights), load_tokenizer(model)
     limit = longest_input(tokenizer, config)
     rows = _encode(recipe, data, tokenizer, limit)
     _check_vocabulary(rows, config)
-    job = PlannedJob(recipe, machine, data, rows, config, tokenizer, _plan(recipe, machine, data, config, limit, rows))
+    plan = _plan(recipe, machine, data, config, limit, rows)
+    job = PlannedJob(recipe, machine, data, rows, config, tokenizer, plan, other_classes or "")
     if needs_weights:  # else it is the forecast that asks
         job = _settled(job)
         if job.plan.memory.value > job.plan.memory_budget.value > 0:
             warnings.append(f"the memory {job.plan.memory.reason}. It is tried all the same")
-    for text in filter(None, [*warnings, warning]):
+    for text in filter(None, warnings):
         terminal.warn(text)
     _show(job, terminal)
     return job

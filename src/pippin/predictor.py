@@ -20,15 +20,17 @@ from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.probe import probe
 from pippin.models.attention import work_of
+from pippin.models.completeness import Loaded
 from pippin.models.int8 import to_int8
 from pippin.models.loading import load_config, load_model, load_tokenizer, longest_input, require_trained
 from pippin.plan.device import choose_device
 from pippin.plan.layout import choose_last_layer, choose_layout
 from pippin.recipe import Recipe
+from pippin.runs.model import trained_run
+from pippin.runs.record import Run
 from pippin.training.inference import Inference
 from pippin.training.network import make_network
 from pippin.training.predictions import Prediction, label_and_score
-from pippin.training.run import Run, read_run
 
 #: What a caller gives along with some rows, and gets back with their answers.
 Part = TypeVar("Part")
@@ -49,20 +51,20 @@ class Predictor:
     def load(cls, folder: str, device: str | None = None, int8: bool = False) -> Predictor:
         """Load a run's folder, or any folder or Hub name of a transformers classifier; with int8 only roughly."""
         path = Path(folder)
-        if path.is_dir() and not (path / "config.json").is_file():
-            raise PippinError(f"{folder} holds no trained model (no config.json). Has its training finished?")
         if path.is_file():
             raise PippinError(f"{folder} is a file; name the folder of a model.")
         if not path.exists() and not is_hub_name(folder):
             raise PippinError(f"{folder}: there is no such folder.")
-        run = read_run(path)
+        run = trained_run(path) if path.is_dir() else None
+        if path.is_dir() and not (path / "config.json").is_file():
+            raise PippinError(f"{folder} holds no trained model (no config.json). Name a folder that has one.")
         recipe = Recipe(model_name_or_path=folder, device=device)
         backend = get_backend(choose_device(recipe, probe()).value)
         if int8 and backend.kind != "cpu":
             raise PippinError(f"int8 is for the CPU, and the device is {backend.kind}. Leave it out, or choose cpu.")
         labels = require_trained(recipe)
         config, tokenizer = load_config(recipe), load_tokenizer(recipe)
-        model = backend.place(load_model(recipe, config, backend.attention(work_of(config))))
+        model = backend.place(load_model(recipe, config, backend.attention(work_of(config)), Loaded.require_whole))
         if int8:
             to_int8(model, labels.outputs)
         limit = longest_input(tokenizer, config)

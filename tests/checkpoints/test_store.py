@@ -21,7 +21,7 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    return Store(tmp_path / "checkpoints", keep=2)
+    return Store(tmp_path / "checkpoints", "mine", keep=2)
 
 
 def save(store: Store, *steps: int, best: int | None = None) -> None:
@@ -66,7 +66,7 @@ def test_oldest_go_and_the_best_stays(store):
 
 
 def test_keeping_one(tmp_path):
-    store = Store(tmp_path / "checkpoints", keep=1)
+    store = Store(tmp_path / "checkpoints", "mine", keep=1)
     save(store, 1, 2, 3)
     assert store.steps() == [3]
     save(store, 4, 5, best=4)
@@ -105,14 +105,49 @@ def test_nothing_of_others_is_deleted(store, tmp_path):
     assert not store.path(30).exists()
 
 
-def test_a_linked_folder_of_checkpoints_is_left_alone(tmp_path):
-    elsewhere = Store(tmp_path / "elsewhere")
+def test_a_linked_folder_is_used_only_where_it_holds_checkpoints_of_this_run(tmp_path):
+    elsewhere = Store(tmp_path / "elsewhere", "mine", keep=2)
     save(elsewhere, 1)
     (tmp_path / "checkpoints").symlink_to(elsewhere.folder)
-    linked = Store(tmp_path / "checkpoints")
+    linked = Store(tmp_path / "checkpoints", "mine", keep=2)
+    assert linked.newest().step == 1
+    save(linked, 2)
+    assert elsewhere.steps() == [1, 2]
+    other = Store(tmp_path / "checkpoints", "other")
+    with pytest.raises(PippinError, match="is a link to .*elsewhere, where this run has no checkpoint"):
+        save(other, 3)
+    other.drop_all()
+    assert elsewhere.steps() == [1, 2]
     linked.drop_all()
-    assert linked.newest().path is None
-    assert elsewhere.newest().step == 1
+    assert elsewhere.steps() == []
+    assert linked.folder.is_symlink()
+
+
+def test_checkpoints_of_other_runs_are_neither_used_nor_deleted(store):
+    other = Store(store.folder, "other")
+    save(other, 5)
+    save(store, 3)
+    assert store.newest().step == 3
+    assert store.newest().passed_over == (("step-5", "it belongs to another run"),)
+    save(store, 5)
+    assert (store.folder / "step-5.aside-1").is_dir()
+    store.drop_all()
+    assert manifest.problem_of(store.folder / "step-5.aside-1") is None
+
+
+def test_a_renamed_checkpoint_is_not_taken_for_another_step(store):
+    save(store, 3)
+    store.path(3).rename(store.path(30))
+    found = store.newest()
+    assert found.path is None
+    assert found.passed_over == (("step-30", "it is the checkpoint of step 3"),)
+
+
+def test_files_that_the_manifest_does_not_name_are_not_read(store):
+    """As macOS leaves beside each file on a foreign disk."""
+    save(store, 3)
+    (store.path(3) / "._model.safetensors").write_bytes(b"x")
+    assert store.newest().step == 3
 
 
 def test_leftovers_of_a_killed_save_are_ignored_and_removed(store):
@@ -156,7 +191,7 @@ def test_what_stands_in_the_way_is_moved_aside(store):
     (store.path(1) / "note.txt").write_text("mine")
     save(store, 1)
     assert store.newest().step == 1
-    assert (store.folder / "step-1.damaged-1" / "note.txt").read_text() == "mine"
+    assert (store.folder / "step-1.aside-1" / "note.txt").read_text() == "mine"
 
 
 def test_a_manifest_that_names_files_elsewhere_is_none(store):
@@ -166,11 +201,12 @@ def test_a_manifest_that_names_files_elsewhere_is_none(store):
     assert store.newest().path is None
 
 
-def test_newer_formats_are_passed_over(store):
+def test_other_formats_are_passed_over(store):
     save(store, 1, 2)
     path = store.path(2) / manifest.NAME
-    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    path.write_text(path.read_text().replace(f'"format": {manifest.FORMAT}', '"format": 99'))
     assert store.newest().step == 1
+    assert "it has format 99" in store.newest().passed_over[0][1]
 
 
 def test_no_room_is_said_before_anything_is_written(store, monkeypatch):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pippin.report.page.live import LivePage
-from pippin.training.run import RunFolder, read_run
+from pippin.runs.folder import RunFolder
+from pippin.runs.record import read_record
 
 
 def test_a_run_leaves_its_page_and_the_command_makes_it_again(train, word_file, run_cli):
@@ -71,9 +72,9 @@ def test_mistakes_at_the_keyboard(run_cli, words, message):
 def test_the_page_of_a_run_that_goes_on_is_replaced_now_and_then(train, word_file):
     train(word_file)
     folder = "run"
-    run = read_run(Path(folder))
+    run = read_record(Path(folder))
     opened, seconds = RunFolder(Path(folder)), [0.0]
-    opened.run = replace(run, status="started", files=())
+    opened.run = replace(run, status="started", files={})
     Path(folder, "events.jsonl").unlink()
     page = LivePage(opened, clock=lambda: seconds[0])
     path = Path(folder, "report.html")

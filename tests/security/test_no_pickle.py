@@ -139,5 +139,9 @@ def test_pickle_under_the_name_of_safetensors(run_cli, finished, tmp_path, marke
     (run / "model.safetensors").write_bytes(make(marker))
     code, _, err = run_cli("predict", run, "--text", "the dog")
     assert code == 2
+    assert "model.safetensors was changed or damaged since training finished" in err
+    (run / "run.json").unlink()  # now it is anybody's model
+    code, _, err = run_cli("predict", run, "--text", "the dog")
+    assert code == 2
     assert f"its model.safetensors is not safetensors but {kind}" in err
     assert not marker.exists()

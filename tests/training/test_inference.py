@@ -20,9 +20,9 @@ from pippin.machine.backends.cpu import CpuBackend
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
 from pippin.recipe import Recipe
+from pippin.runs.record import read_record
 from pippin.training import session
 from pippin.training.inference import MOST_ROWS, Inference
-from pippin.training.run import read_run
 
 Shape = tuple[int, ...]
 BUDGET = 512
@@ -166,7 +166,7 @@ def test_a_job_without_training_shows_few_shapes(train, run_cli, write_rows, see
 
 
 def pad_lengths(folder: str) -> tuple[int, ...]:
-    run = read_run(Path(folder))
+    run = read_record(Path(folder))
     assert run is not None
     return run.plan.pad_lengths.value
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pippin.training.events import Events
+from pippin.runs.events import Events
 from pippin.training.interrupts import Interrupts
 
 

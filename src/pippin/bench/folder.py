@@ -13,8 +13,8 @@ from pippin.errors import PippinError
 from pippin.files import write_text
 from pippin.recipe import Recipe
 from pippin.records import to_json
-from pippin.training.names import checked_path
-from pippin.training.run import open_folder
+from pippin.runs.names import checked_path
+from pippin.runs.opening import open_folder
 
 
 def free_folder(output_dir: str | None) -> Path:

@@ -22,7 +22,7 @@ from pippin.machine.probe import probe
 from pippin.machine.system import chip_name
 from pippin.plan.device import choose_device
 from pippin.recipe import Recipe
-from pippin.training.run import now
+from pippin.runs.record import now
 
 #: Minutes where nobody names any: of the built-in model, and of BERT-base.
 MINUTES, MINUTES_FULL = 2.0, 10.0

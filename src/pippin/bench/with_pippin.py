@@ -11,8 +11,8 @@ from pippin.bench.results import Setting
 from pippin.bench.subject import Subject
 from pippin.bench.training import Pass, Passed
 from pippin.plan.frozen import CORE
-from pippin.training.events import Events
-from pippin.training.run import RunFolder
+from pippin.runs.events import Events
+from pippin.runs.folder import RunFolder
 from pippin.training.session import Session
 
 

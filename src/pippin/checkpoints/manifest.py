@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pippin._version import __version__
-from pippin.files import sync
+from pippin.files import is_plain_file, read_text, sync
 
 NAME = "manifest.json"
-#: Raised when an older version could not read a checkpoint.
-FORMAT = 1
+#: Number of a checkpoint's format. Others are refused.
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,19 @@ class Manifest:
     step: int
     files: dict[str, tuple[int, str]]
     """By name: bytes and sha256."""
+    run: str = ""
+    """The id of the run that wrote it."""
+    format: int = FORMAT
 
 
-def seal(folder: Path, step: int) -> None:
+def seal(folder: Path, step: int, run: str = "") -> None:
     """Bring every file to the disk, then write down what each holds."""
     files = {}
     for path in sorted(folder.rglob("*")):
         sync(path)
         if path.is_file():
             files[path.relative_to(folder).as_posix()] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
-    facts = {"pippin": __version__, "format": FORMAT, "step": step, "time": time.time(), "files": files}
+    facts = {"pippin": __version__, "format": FORMAT, "step": step, "run": run, "time": time.time(), "files": files}
     text = json.dumps(facts, indent=2)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
     sync(folder / NAME)
@@ -40,12 +43,14 @@ def seal(folder: Path, step: int) -> None:
 def read(folder: Path) -> Manifest | None:
     """The manifest of a checkpoint of ours; None where there is none that can be read."""
     try:
-        data = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        if not isinstance(data["pippin"], str) or not 1 <= int(data["format"]) <= FORMAT:
+        data = json.loads(read_text(folder / NAME))
+        if not isinstance(data["pippin"], str):
             return None
         files = {str(name): (int(fact["bytes"]), str(fact["sha256"])) for name, fact in data["files"].items()}
-        return Manifest(int(data["step"]), files) if all(map(_stays_inside, files)) else None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        if not all(map(_stays_inside, files)):
+            return None
+        return Manifest(int(data["step"]), files, str(data["run"]), int(data["format"]))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         return None
 
 
@@ -60,9 +65,11 @@ def problem_of(folder: Path) -> str | None:
     manifest = read(folder)
     if manifest is None:
         return f"its {NAME} is missing or damaged"
+    if manifest.format != FORMAT:
+        return f"it has format {manifest.format}, and this Pippin reads format {FORMAT}"
     for name, (size, digest) in manifest.files.items():
         path = folder / name
-        if path.is_symlink() or not path.is_file():
+        if not is_plain_file(path):
             return f"{name} is missing"
         if path.stat().st_size != size:
             return f"{name} has {path.stat().st_size} bytes instead of {size}"

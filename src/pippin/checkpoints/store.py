@@ -13,7 +13,7 @@ from pathlib import Path
 from pippin.checkpoints.manifest import NAME, problem_of, read, seal
 from pippin.disk import disk_words, free_bytes, trouble
 from pippin.errors import PippinError
-from pippin.files import is_own_folder, remove_leftovers, staging_folder, sync
+from pippin.files import is_own_folder, is_staging, remove_leftovers, staging_folder, sync
 
 _WHOLE = re.compile(r"step-(\d+)")
 
@@ -29,14 +29,19 @@ class Found:
 
 
 class Store:
-    """A folder of checkpoints. Only what its own manifests name is ever deleted, and links are never followed."""
+    """The checkpoints of one run in a folder. Only what their manifests name is ever deleted, and no link is followed.
 
-    def __init__(self, folder: Path, keep: int = 1):
-        self.folder, self.keep = folder, keep
+    But for the folder itself: somebody may keep it on another disk. Then it must hold a checkpoint of this very run,
+    else it may lead anywhere.
+    """
+
+    def __init__(self, folder: Path, run: str, keep: int = 1):
+        self.folder, self.run, self.keep = folder, run, keep
 
     def save(self, step: int, write: Callable[[Path], None], needed: int, best_step: int | None = None) -> Path:
         """Let ``write`` fill a checkpoint, verify that there is room first, and drop older ones after."""
         final = self.path(step)
+        self.check_place()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.drop_leftovers()
         if free_bytes(self.folder) < needed:
@@ -45,7 +50,7 @@ class Store:
             partial = staging_folder(self.folder, final.name)
             try:
                 write(partial)
-                seal(partial, step)
+                seal(partial, step, self.run)
                 self._make_way(final)
                 os.rename(partial, final)
                 sync(self.folder)
@@ -56,30 +61,64 @@ class Store:
         return final
 
     def _make_way(self, final: Path) -> None:
-        """Drop what stands where a checkpoint belongs; what cannot be told to be ours is moved aside."""
-        if final.exists():
+        """Drop what stands where a checkpoint belongs; what cannot be told to be this run's is moved aside."""
+        if os.path.lexists(final) and self._is_ours(final):
             self.drop(final)
-        if final.exists():
+        if os.path.lexists(final):
             numbers = itertools.count(1)
-            asides = (final.with_name(f"{final.name}.damaged-{number}") for number in numbers)
-            os.rename(final, next(path for path in asides if not path.exists()))
+            asides = (final.with_name(f"{final.name}.aside-{number}") for number in numbers)
+            os.rename(final, next(path for path in asides if not os.path.lexists(path)))
+
+    def check_place(self) -> None:
+        """Refuse a folder that is a link, unless it leads to checkpoints of this run."""
+        manifests = map(read, self._folders().values()) if self.folder.is_symlink() else ()
+        if self.folder.is_symlink() and not any(found and found.run == self.run for found in manifests):
+            raise PippinError(
+                f"{self.folder} is a link to {os.readlink(self.folder)}, where this run has no checkpoint. Pippin "
+                "writes nothing through such a link: put a folder in its place."
+            )
 
     def newest(self) -> Found:
         """The newest checkpoint of which every byte is as it was written."""
         passed_over: list[tuple[str, str]] = []
-        for step in sorted(self.steps(), reverse=True):
-            problem = problem_of(self.path(step))
+        for step in sorted(self._folders(), reverse=True):
+            problem = self.problem_of(step)
             if problem is None:
                 return Found(self.path(step), step, tuple(passed_over))
             passed_over.append((self.path(step).name, problem))
         return Found(None, 0, tuple(passed_over))
 
+    def problem_of(self, step: int) -> str | None:
+        """Why a checkpoint cannot be used; None where it can."""
+        manifest = read(self.path(step))
+        if manifest is not None and manifest.run != self.run:
+            return "it belongs to another run"
+        if manifest is not None and manifest.step != step:
+            return f"it is the checkpoint of step {manifest.step}"
+        return problem_of(self.path(step))
+
     def steps(self) -> list[int]:
-        """The steps of all folders that look like checkpoints."""
-        if not self.folder.is_dir() or self.folder.is_symlink():
-            return []
-        matches = [_WHOLE.fullmatch(path.name) for path in self.folder.iterdir() if is_own_folder(path)]
-        return sorted(int(match[1]) for match in matches if match)
+        """The steps of this run's checkpoints."""
+        return sorted(step for step, path in self._folders().items() if self._is_ours(path))
+
+    def bytes(self) -> int:
+        """What they take on the disk, leftovers of killed saves included."""
+        homes = [self.path(step) for step in self.steps()]
+        if self.folder.is_dir():
+            homes += [path for path in self.folder.iterdir() if is_staging(path.name)]
+        return sum(file.lstat().st_size for home in homes for file in home.rglob("*"))
+
+    def _folders(self) -> dict[int, Path]:
+        """All folders that look like checkpoints, by step."""
+        if not self.folder.is_dir():
+            return {}
+        found = {path: _WHOLE.fullmatch(path.name) for path in self.folder.iterdir() if is_own_folder(path)}
+        return {int(match[1]): path for path, match in found.items() if match}
+
+    def _is_ours(self, path: Path) -> bool:
+        """Whether a folder is a checkpoint of this run, or what is left of one that was being deleted."""
+        manifest = read(path)
+        return manifest.run == self.run if manifest else is_own_folder(path) and not any(path.iterdir())
 
     def drop(self, path: Path) -> None:
         """Delete a checkpoint's own files; whatever else somebody put there stays, and its folder with it."""
@@ -98,15 +137,15 @@ class Store:
     def drop_all(self) -> None:
         for step in self.steps():
             self.drop(self.path(step))
-        self.drop_leftovers()
-        if self.folder.is_dir() and not self.folder.is_symlink() and not any(self.folder.iterdir()):
-            self.folder.rmdir()
+        if is_own_folder(self.folder):
+            self.drop_leftovers()
+            if not any(self.folder.iterdir()):
+                self.folder.rmdir()
 
     def drop_leftovers(self) -> None:
         """Remove what a save that was killed left behind."""
-        if not self.folder.is_dir() or self.folder.is_symlink():
-            return
-        remove_leftovers(self.folder)
+        if self.folder.is_dir():
+            remove_leftovers(self.folder)
 
     def path(self, step: int) -> Path:
         return self.folder / f"step-{step}"

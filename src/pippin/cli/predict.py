@@ -146,7 +146,7 @@ def _device_errors(request: Request, predictor: Predictor) -> Iterator[None]:
     """Errors of the device as one message; what there is to report goes into the run's folder, else into this one."""
     from pippin.failures.explained import explained, write_here
     from pippin.machine.probe import probe
-    from pippin.training.run import RunFolder
+    from pippin.runs.folder import RunFolder
 
     def write(name: str, text: str) -> Path:
         if predictor.run is None:

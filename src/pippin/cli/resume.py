@@ -39,10 +39,11 @@ def run(arguments: list[str]) -> int:
 
 def settings_of_run(folder: str) -> list[Given]:
     """The settings of a run, as they were given to it."""
-    from pippin.training.run import read_run
+    from pippin.runs.opening import located
+    from pippin.runs.resume import trusted_record
 
-    run = read_run(Path(folder))
+    run = trusted_record(Path(folder))
     if run is None:
         raise not_a_run(folder)
-    recipe = replace(run.recipe, output_dir=folder, overwrite_output_dir=False, quiet=False)
+    recipe = replace(located(run.recipe, run.directory), output_dir=folder, overwrite_output_dir=False, quiet=False)
     return [Given(name, value, f"--{name}") for name, value in given_settings(recipe).items()]

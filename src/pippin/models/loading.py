@@ -4,7 +4,7 @@ remote code."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
 from pippin.models import safety
+from pippin.models.completeness import Loaded, check_core, check_finite
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
 from pippin.models.plain_bert.tokenizer import read_tokenizer
 from pippin.recipe import Recipe
@@ -92,10 +93,16 @@ def load_tokenizer(recipe: Recipe) -> Any:
     return tokenizer
 
 
-def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> torch.nn.Module:
+def load_model(
+    recipe: Recipe,
+    config: Any,
+    attention: str | None = None,
+    on_loaded: Callable[[Loaded], None] = lambda loaded: None,
+) -> torch.nn.Module:
     """The model with a classification head for the configuration's labels, in fp32 on the CPU.
 
-    ``attention`` is transformers' name of one way to compute it; None leaves that to transformers.
+    ``attention`` is transformers' name of one way to compute it; None leaves that to transformers. ``on_loaded`` hears
+    which tensors came out of the file, and may refuse the model.
     """
     import torch
 
@@ -106,7 +113,9 @@ def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> tor
 
         attend = padded_attention.plain if attention == "eager" else padded_attention.fused
         with _explained(name, recipe):
-            return weights.load(config, Path(name, safety.WEIGHTS), attend)
+            model = weights.load(config, Path(name, safety.WEIGHTS), attend)
+        _check(model, Loaded(display_name(name), *weights.compare(model, Path(name, safety.WEIGHTS))), on_loaded)
+        return model
     from transformers import AutoModelForSequenceClassification
     from transformers.utils import logging
 
@@ -118,18 +127,29 @@ def load_model(recipe: Recipe, config: Any, attention: str | None = None) -> tor
     # "Some weights were not initialised" is what fine-tuning means; real trouble is raised.
     logging.set_verbosity_error()
     try:
-        model = _load(
+        model, info = _load(
             AutoModelForSequenceClassification,
             name,
             recipe,
             config=config,
             use_safetensors=True,
             ignore_mismatched_sizes=recipe.ignore_mismatched_sizes,
+            output_loading_info=True,
             **({"attn_implementation": attention} if attention else {}),
         )
     finally:
         logging.set_verbosity(level)
-    return model.to(torch.float32)
+    model = model.to(torch.float32)
+    mismatched = [name for name, *_ in info["mismatched_keys"]]
+    new = tuple(sorted({*info["missing_keys"], *mismatched}))
+    _check(model, Loaded(display_name(name), new, tuple(sorted(info["unexpected_keys"]))), on_loaded)
+    return model
+
+
+def _check(model: Any, loaded: Loaded, on_loaded: Callable[[Loaded], None]) -> None:
+    check_core(loaded, model)
+    on_loaded(loaded)
+    check_finite(loaded.source, model.named_parameters())
 
 
 def trained_classes(recipe: Recipe, needs_weights: bool = True) -> Labels | None:

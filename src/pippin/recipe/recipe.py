@@ -41,6 +41,10 @@ class Recipe(DataFields, ModelFields, TrainingFields, RunFields):
         """Seed of the split and of the order of rows."""
         return self.seed if self.data_seed is None else self.data_seed
 
+    def using_model(self, folder: str) -> Recipe:
+        """The same with the model, configuration and tokenizer of one folder."""
+        return replace(self, model_name_or_path=folder, config_name=None, tokenizer_name=None)
+
     def public(self) -> Recipe:
         """The same recipe without secrets, fit to be written down."""
         return replace(self, token=None)

@@ -8,7 +8,7 @@ import shlex
 
 from pippin.report.report import Report
 from pippin.report.words import visible
-from pippin.training.run import Run
+from pippin.runs.record import Run
 
 #: Words that mean nothing to Markdown, also not as an address.
 _HARMLESS = re.compile(r"[^\W_]+([ /(),-]+[^\W_]+)*\)?")

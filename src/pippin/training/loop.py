@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from pippin.checkpoints.manifest import problem_of
+from pippin.checkpoints.weights import load_weights
 from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
 from pippin.failures.work import repeatable
@@ -15,14 +16,13 @@ from pippin.machine.backends.base import Backend
 from pippin.plan.guards import asked_rows
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
+from pippin.runs.events import Events
 from pippin.training.best import BestSoFar
-from pippin.training.events import Events
 from pippin.training.finite import NotFinite
 from pippin.training.fitting import FittingStep
 from pippin.training.inference import Evaluation
 from pippin.training.interrupts import Interrupted, Interrupts
 from pippin.training.meter import Meter
-from pippin.training.resume import Resume, load_weights
 from pippin.training.saving import Saver
 from pippin.training.snapshot import optimiser_state, plain, random_state, restore_optimiser, restore_random_state
 from pippin.training.step import EagerStep
@@ -75,7 +75,10 @@ class Training:
     saver: Saver
     interrupts: Interrupts
     not_finite: NotFinite
-    resume: Resume | None = None
+    state: dict[str, Any] | None = None
+    """Of the checkpoint that the run goes on from."""
+    new_rates: bool = False
+    """Whether the learning rate's schedule is another than when that was written."""
 
 
 def train(job: Training) -> Outcome:
@@ -109,8 +112,6 @@ def train(job: Training) -> Outcome:
         if job.interrupts.received is not None:
             _stop(job, now, meter)
     job.backend.synchronize()
-    if recipe.save_strategy != "no" and job.saver.is_worth_an_end():
-        _save(job, now, meter, goes_on=False)  # what comes after training may fail too
     job.saver.wait()
     meter.check_finite(job.step.model)
     return Outcome(
@@ -130,10 +131,10 @@ def train(job: Training) -> Outcome:
 
 def _start(job: Training, meter: Meter) -> Progress:
     """The beginning, or the place of the checkpoint with everything as it was there."""
-    if job.resume is None:
+    state = job.state
+    if state is None:
         return Progress(best=_best_so_far(job))
-    state = job.resume.state
-    restore_optimiser(job.step, state, job.resume.new_rates)
+    restore_optimiser(job.step, state, job.new_rates)
     meter.restore(state["meter"])
     job.fitting.micro_batch = min(job.fitting.micro_batch, state["micro_batch"])
     if state.get("compiled"):
@@ -230,12 +231,11 @@ def _restore_best(job: Training, now: Progress) -> int:
     best = now.best
     if best is None or not _keeps_best(job) or best.step in (0, now.step):
         return now.step
-    path = job.saver.store.path(best.step)
-    problem = problem_of(path)
+    problem = job.saver.store.problem_of(best.step)
     if problem is not None:
         job.events.emit("best_lost", step=best.step, why=problem)
         return now.step
-    load_weights(job.step.model, path)
+    load_weights(job.step.model, job.saver.store.path(best.step))
     return best.step
 
 

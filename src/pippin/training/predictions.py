@@ -15,8 +15,8 @@ import numpy as np
 
 from pippin.data.dataset import Dataset
 from pippin.data.labels import Labels
-from pippin.training.names import plain_name
-from pippin.training.run import RunFolder
+from pippin.runs.folder import RunFolder
+from pippin.runs.names import plain_name
 
 #: A spreadsheet takes a cell that begins so for a formula, and runs it. Apostrophes in front count as a guard.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")

@@ -13,12 +13,12 @@ from typing import Any
 
 from pippin.checkpoints.packing import copied, write
 from pippin.checkpoints.store import Store
+from pippin.files import to_bytes
 from pippin.models.used_rows import UsedRows
+from pippin.runs.record import NAME as RECORD
 
 #: Bytes of a checkpoint beside its tensors: tokenizer, configuration, state.
 _SMALL_FILES = 8 * 2**20
-#: Seconds of training that may be lost to a fault in what comes after it: less is not worth a checkpoint's time.
-_MAY_BE_LOST = 60.0
 
 
 class Saver:
@@ -29,12 +29,14 @@ class Saver:
         store: Store,
         model: Any,
         tokenizer: Any,
+        record: Callable[[], str],
         minutes: float,
         on_saved: Callable[[int, Path], None],
         clock: Callable[[], float] = time.monotonic,
         copies: bool = True,
     ):
-        self.store, self.model, self.tokenizer = store, model, tokenizer
+        self.store, self.model, self.tokenizer, self.record = store, model, tokenizer, record
+        """``record`` gives the run's own, for a checkpoint must tell what it belongs to."""
         self.minutes, self.on_saved, self.clock, self.copies = minutes, on_saved, clock, copies
         self.last_step = 0
         self.last_time = clock()
@@ -46,10 +48,6 @@ class Saver:
     def is_due(self) -> bool:
         """Whether so much time has passed since the last save that more should not be lost."""
         return self.minutes > 0 and self.clock() - self.last_time >= 60 * self.minutes
-
-    def is_worth_an_end(self) -> bool:
-        """Whether a run without further steps should still be saved, for the sake of its evaluation and last writes."""
-        return self.minutes <= 0 or self.clock() - self.last_time >= _MAY_BE_LOST
 
     def save(self, step: int, state: dict[str, Any], best_step: int | None, goes_on: bool = True) -> None:
         """Copy the model and the state, and write them in the background; at once where training does not go on."""
@@ -89,6 +87,7 @@ class Saver:
         def fill(folder: Path) -> None:
             self.model.save_pretrained(folder, state_dict=weights)
             self.tokenizer.save_pretrained(folder)
+            (folder / RECORD).write_bytes(to_bytes(self.record()))
             write(folder, state)
 
         return self.store.save(step, fill, checkpoint_bytes(self.model), best_step)

@@ -19,6 +19,7 @@ from pippin.machine.awake import kept_awake
 from pippin.machine.backends import get_backend
 from pippin.machine.check import gigabytes
 from pippin.models.attention import work_of
+from pippin.models.completeness import Loaded
 from pippin.models.loading import load_model
 from pippin.models.training_mode import prepare_for_training, recompute_activations
 from pippin.models.used_rows import train_used_rows
@@ -27,9 +28,12 @@ from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Plan
 from pippin.plan.steps import NEVER
 from pippin.recipe import Recipe
+from pippin.records import to_json
+from pippin.runs.events import Events
+from pippin.runs.folder import RunFolder
+from pippin.runs.resume import Start
 from pippin.training.captured import CapturedStep
 from pippin.training.compiling import Compiling
-from pippin.training.events import Events
 from pippin.training.features import freeze
 from pippin.training.finite import NotFinite
 from pippin.training.fitting import FittingStep
@@ -41,8 +45,6 @@ from pippin.training.losses import Loss
 from pippin.training.network import network_for
 from pippin.training.optimiser import make_optimiser, make_schedule
 from pippin.training.predictions import write_predictions
-from pippin.training.resume import Resume, load_weights
-from pippin.training.run import RunFolder
 from pippin.training.saving import Saver, room_needed
 from pippin.training.seeding import seed_everything
 from pippin.training.step import EagerStep
@@ -64,41 +66,47 @@ class Session:
         config: Any,
         tokenizer: Any,
         load: Callable[[Recipe, Any, str | None], Any] | None = None,
+        start: Start | None = None,
     ):
+        """``start``: where an unfinished run goes on. ``load`` gives another model than the recipe's."""
         self.recipe, self.plan, self.data, self.rows, self.tokenizer = recipe, plan, data, rows, tokenizer
+        self.start = start
         self.backend = get_backend(plan.device.value)
         if recipe.tf32 is not None:
             self.backend.set_tf32(recipe.tf32)
         seed_everything(recipe.seed, self.backend)  # the new head draws from here
         attention = self.backend.attention(work_of(config, plan.precision.value))
-        self.model: Any = self.backend.place((load or load_model)(recipe, config, attention))
+        source = recipe if start is None else recipe.using_model(str(start.path))
+        self.loaded = Loaded("")
+        """What became of the tensors in the model's file."""
+        model = load(source, config, attention) if load else load_model(source, config, attention, self._take_note)
+        self.model: Any = self.backend.place(model)
         self.loss = Loss(data.labels.regression, recipe.label_smoothing_factor)
         self.network = network_for(plan, self.model, self.backend, plan.precision.value)
         if rows.train and plan.frozen.value != NOTHING:
             freeze(self.network, plan, f"tf32 {recipe.tf32}", rows.train.pad_left, recipe.overwrite_cache)
         self.inference = Inference(self.network, recipe.per_device_eval_batch_size)
         self._recomputes = plan.activations.value == RECOMPUTED
-        self.step = self._make_step() if rows.train else None
+        self.step = self._make_step() if rows.train and not (start and start.is_trained) else None
 
-    def train(self, folder: RunFolder, events: Events, resume: Resume | None = None) -> Outcome:
+    def train(self, folder: RunFolder, events: Events, new_rates: bool = False) -> Outcome:
         """Train on the training rows; the model keeps the best (or last) weights."""
         assert self.rows.train is not None
         assert self.data.train is not None
         assert self.step is not None
         seed_everything(self.recipe.seed, self.backend)  # dropout draws from here on, whatever loading drew
-        if resume is not None:
-            load_weights(self.model, resume.path)
         events.emit("started", steps=self.plan.steps.value)
         saver = Saver(
             self.store(folder),
             self.model,
             self.tokenizer,
+            folder.record_text,
             self._save_minutes,
             lambda step, path: events.emit("saved", step=step, path=path.name),
             copies=self.plan.saving.value == BESIDE,
         )
         if isinstance(self.step, CapturedStep) and self.plan.compiled.value != NEVER:
-            steps = self.plan.steps.value - (resume.step if resume else 0)
+            steps = self.plan.steps.value - (self.start.step if self.start else 0)
             self.step.compiling = Compiling(self.step, steps, events.emit)
         with (
             kept_awake(self.recipe.keep_awake, lambda: events.emit("kept_awake")),
@@ -120,19 +128,28 @@ class Session:
                     saver=saver,
                     interrupts=interrupts,
                     not_finite=NotFinite(self.data.train, self.data.labels.regression, self.plan.precision.value),
-                    resume=resume,
+                    state=self.start.state if self.start else None,
+                    new_rates=new_rates,
                 )
             )
         events.emit("trained", step=outcome.steps, kept=outcome.best_step)
         return outcome
 
+    def _take_note(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        if self.rows.train is None or self.start is not None:
+            loaded.require_whole()
+
     def store(self, folder: RunFolder) -> Store:
         """Where this session's checkpoints are."""
-        return Store(folder.checkpoints, self.recipe.save_total_limit or 1)
+        return folder.store(folder.run.id if folder.run else "", self.recipe.save_total_limit or 1)
 
-    def check_room(self, folder: RunFolder) -> None:
-        """Refuse to start what the disk cannot hold: the checkpoints that are kept, and one that is being written."""
-        needed = room_needed(self.model, self.store(folder).keep)
+    def check_room(self, folder: RunFolder, store: Store) -> None:
+        """Refuse to start what the disk cannot hold: the checkpoints that are kept, and one that is being written.
+
+        Those that are there already have their room.
+        """
+        needed = room_needed(self.model, store.keep) - store.bytes()
         free = free_bytes(folder.path)
         if self.rows.train and free < needed:
             raise PippinError(
@@ -165,14 +182,14 @@ class Session:
         write_predictions(folder, split, self.data, logits)
         return evaluation
 
-    def save_model(self, folder: RunFolder) -> None:
+    def save_model(self, folder: RunFolder, outcome: Outcome, events: Events) -> None:
         """The model and its tokenizer into the run's folder, as transformers lays them out."""
 
         def save(staging: Path) -> None:
             self.model.save_pretrained(staging)
             self.tokenizer.save_pretrained(staging)
 
-        folder.fill(save)
+        folder.install(save, to_json(outcome), events.position)
 
     def _make_step(self) -> EagerStep:
         assert self.rows.train is not None

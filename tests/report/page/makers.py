@@ -11,8 +11,8 @@ from pippin.plan.plan import Choice, Plan
 from pippin.recipe import Recipe
 from pippin.report.page.history import History
 from pippin.report.report import Mistake, Report
+from pippin.runs.record import Run
 from pippin.training.data_card import DataCard, LengthBin
-from pippin.training.run import Run
 
 CLASSES = ("ABBR", "DESC", "NUM")
 
@@ -28,7 +28,16 @@ def make_run(status: str = "finished", classes: tuple[str, ...] = CLASSES, **cha
         class_rows=tuple(range(10, 10 + len(classes))), lengths=(LengthBin(3, 6, 50), LengthBin(7, 10, 40)),
         padding=0.08,
     )  # fmt: skip
-    run = Run(Recipe(data="rows.csv", seed=7), machine, plan, card, "all-MiniLM", "2026-11-16T10:00:00+00:00", status)
+    run = Run(
+        Recipe(data="rows.csv", seed=7),
+        machine,
+        plan,
+        card,
+        "all-MiniLM",
+        "2026-11-16T10:00:00+00:00",
+        "an id",
+        status=status,
+    )
     return replace(run, **changes)
 
 

@@ -12,6 +12,8 @@ from pippin.models.plain_bert.model import PlainBert
 
 _FLOATS = ("F32", "F16", "BF16")
 _HEAD = ("bert.pooler.", "classifier.")
+#: Files of older releases hold the numbers from 0 on.
+_BUFFERS = {"bert.embeddings.position_ids"}
 
 
 def fits(config: PlainBertConfig, file: Path) -> bool:
@@ -50,6 +52,16 @@ def load(config: PlainBertConfig, file: Path, attention: Attention) -> PlainBert
             weights[name] = torch.empty(empty.shape).normal_(0.0, config.initializer_range)
     model.load_state_dict(weights, assign=True)
     return model.eval()
+
+
+def compare(model: PlainBert, file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of a model's tensors that a file lacks, and those of the file that the model does not use."""
+    from safetensors import safe_open
+
+    with safe_open(file, "numpy") as weights:
+        found = {_name_here(name) for name in weights.keys()}  # noqa: SIM118 (no mapping)
+    own = model.state_dict().keys()
+    return tuple(sorted(own - found)), tuple(sorted(found - own - _BUFFERS))
 
 
 def _without_weights(config: PlainBertConfig) -> PlainBert:

@@ -14,7 +14,7 @@ from pippin.report.page.sections import scores, section, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.report.words import clock_time, memory
-from pippin.training.run import Run
+from pippin.runs.record import Run
 
 #: What is another in every run.
 _OWN = {"output_dir", "overwrite_output_dir", "run_name", "resume", "resume_from_checkpoint"}

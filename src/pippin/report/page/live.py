@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pippin.files import replace_text
+from pippin.report.page.frame import is_page
 from pippin.report.page.history import read_history
 from pippin.report.page.run_page import NAME, run_page
-from pippin.training.run import RunFolder
+from pippin.runs.folder import RunFolder
 
 #: Seconds between two writings at least, and how many times longer than a writing took.
 _SECONDS, _TIMES = 2.0, 50.0
@@ -26,7 +27,7 @@ class LivePage:
         self.folder, self.clock = folder, clock
         self.history = read_history(folder.events_path)
         self.next_time = 0.0
-        folder.claim(NAME)
+        self.name = folder.claim(NAME, is_page)
         self._write()
 
     def on_event(self, name: str, figures: dict[str, Any]) -> None:
@@ -44,5 +45,5 @@ class LivePage:
         assert self.folder.run is not None
         text = run_page(self.folder.run, self.history, None, str(self.folder.path))
         with suppress(OSError):
-            replace_text(Path(self.folder.path, NAME), text)
+            replace_text(Path(self.folder.path, self.name), text)
         self.next_time = self.clock() + max(_SECONDS, _TIMES * (self.clock() - began))

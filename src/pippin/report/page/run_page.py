@@ -12,7 +12,8 @@ from pippin.report.page.charts import run_charts
 from pippin.report.page.frame import figures_of, page
 from pippin.report.page.history import History, read_history
 from pippin.report.report import Report
-from pippin.training.run import EVENTS, Run, read_run
+from pippin.runs.folder import EVENTS
+from pippin.runs.record import Run, read_record
 
 #: The page's name in the folder of a run.
 NAME = "report.html"
@@ -41,7 +42,7 @@ def run_page(run: Run, history: History, report: Report | None, folder: str) -> 
 
 def read_records(folder: Path) -> tuple[Run, History, Report | None]:
     """All that a run's folder tells; the report is missing where the run is not finished."""
-    run = read_run(folder)
+    run = read_record(folder)
     if run is None:
         raise not_a_run(folder)
     try:

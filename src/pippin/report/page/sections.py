@@ -11,8 +11,8 @@ from pippin.report.page.history import History
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.report.words import clock_time, duration, memory
+from pippin.runs.record import Run
 from pippin.training.data_card import DataCard
-from pippin.training.run import Run
 
 #: Larger matrices are told by their most frequent confusions.
 _MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_CLASSES, _MOST_HAPPENINGS = 24, 30, 200, 60

@@ -8,7 +8,7 @@ from typing import Any
 from pippin.recipe.fields import recipe_fields
 from pippin.redact import without_secrets
 from pippin.report.trackers.tracker import Figures
-from pippin.training.run import Run
+from pippin.runs.record import Run
 
 #: Choices of the plan that Hugging Face has another name for.
 _THEIR_NAMES = {

@@ -16,7 +16,7 @@ from pippin.redact import without_secrets
 from pippin.report.trackers.names import figures_of, settings_of
 from pippin.report.trackers.tracker import Beginning
 from pippin.report.trackers.worker import Worker
-from pippin.training.run import RunFolder
+from pippin.runs.folder import RunFolder
 
 #: In the run's folder: by what each tool finds the run again.
 _IDS = "trackers.json"

@@ -18,11 +18,21 @@ Listener = Callable[[str, dict[str, Any]], None]
 class Events:
     """Writes each event as a line of JSON and hands it to the listeners."""
 
-    def __init__(self, path: Path, *listeners: Listener, position: int | None = None):
+    def __init__(self, path: Path, *listeners: Listener):
+        self.path = path
         self.file = os.fdopen(open_to_append(path), "a", encoding="utf-8")
         self.listeners = listeners
-        if position is not None:  # what came after the checkpoint happens once more
-            self.file.truncate(position)
+
+    def go_back(self, position: int, step: int) -> None:
+        """Forget what came after a checkpoint: it happens once more. But that the checkpoint was saved, stays."""
+        if self.position < position:  # the file was cut, and has nothing to forget
+            return
+        with self.path.open("rb") as file:
+            file.seek(position)
+            saved = next((line for line in file if _is_saved(line, step)), b"")
+        self.file.truncate(position)
+        self.file.write(saved.decode(errors="replace"))
+        self.file.flush()
 
     def listen(self, listener: Listener) -> None:
         """Hand the events from here on to one more."""
@@ -50,6 +60,14 @@ class Events:
 
     def close(self) -> None:
         self.file.close()
+
+
+def _is_saved(line: bytes, step: int) -> bool:
+    try:
+        event = json.loads(line)
+        return bool(event["event"] == "saved" and event["step"] == step)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
 
 
 def _plain(value: Any) -> Any:

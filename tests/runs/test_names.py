@@ -8,8 +8,8 @@ import pytest
 
 from pippin.errors import PippinError
 from pippin.recipe import Recipe
-from pippin.training.names import checked_path, plain_name
-from pippin.training.run import open_folder
+from pippin.runs.names import checked_path, plain_name
+from pippin.runs.opening import open_folder
 
 HOSTILE = [
     "../x", "..", ".", "", "/", "/etc", "/etc/passwd", "a/../../b", "~", "~root/x", "a\0b", "CON", "con.txt", "nul",

@@ -1,0 +1,89 @@
+"""Whether a model came whole out of its file: every tensor, but for a new head, and every number a number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pippin.errors import PippinError
+
+if TYPE_CHECKING:
+    import torch
+
+#: What wrappers of training loops put in front of every name.
+_WRAPPERS = ("module.", "_orig_mod.", "model.", "base_model.model.")
+#: Parts of an encoder that only a classifier uses: models that were trained to fill gaps have none.
+_POOLERS = ("pooler.",)
+_MOST_NAMES = 4
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of the tensors of a file, by name."""
+
+    source: str
+    """The model's name or folder."""
+    new: tuple[str, ...] = ()
+    """The model's that the file lacks, or has in another shape: drawn at random."""
+    left_out: tuple[str, ...] = ()
+    """The file's that the model has no place for."""
+
+    def require_whole(self) -> None:
+        """Refuse a model that would answer at random."""
+        if self.new:
+            raise PippinError(
+                f"{self.source} cannot be used: {listed(self.new)} {_is_or_are(self.new)} not in its file, so its "
+                "answers would be random. Train it, or get the model anew."
+            )
+
+    def notes(self) -> Iterator[str]:
+        """What a user should know before training."""
+        if self.new:
+            yield f"new in the model, and drawn at random: {listed(self.new)}."
+        if self.left_out:
+            yield f"in the model's file, and not used: {listed(self.left_out)}."
+
+
+def check_core(loaded: Loaded, model: Any) -> None:
+    """Refuse a model whose encoder, as its configuration describes it, is not all in the file."""
+    prefix = f"{model.base_model_prefix}."
+    heads = tuple(prefix + each for each in _POOLERS)
+    missing = [name for name in loaded.new if name.startswith(prefix) and not name.startswith(heads)]
+    if missing:
+        raise PippinError(
+            f"{loaded.source} cannot be loaded: its file lacks {len(missing)} tensors, such as {missing[0]}."
+            f"{_hint(missing, loaded.left_out)}"
+        )
+
+
+def check_finite(source: str, named: Iterable[tuple[str, torch.Tensor]]) -> None:
+    """Refuse weights that hold NaN or infinity."""
+    for name, tensor in named:
+        if tensor.is_floating_point() and not tensor.detach().sum().isfinite():  # either of them makes the sum so
+            raise PippinError(
+                f"{source} cannot be loaded: {name} holds NaN or infinity. Its file is damaged, or its training "
+                "failed. Take another model."
+            )
+
+
+def listed(names: Collection[str]) -> str:
+    """Tensors by the modules that they belong to.
+
+    >>> listed(["classifier.weight", "classifier.bias", "bert.pooler.dense.weight"])
+    'classifier, bert.pooler.dense (3 tensors)'
+    """
+    modules = list(dict.fromkeys(name.rpartition(".")[0] or name for name in names))
+    more = f" and {len(modules) - _MOST_NAMES} more" if len(modules) > _MOST_NAMES else ""
+    return f"{', '.join(modules[:_MOST_NAMES])}{more} ({len(names)} tensor{'s' * (len(names) != 1)})"
+
+
+def _hint(missing: Collection[str], left_out: Collection[str]) -> str:
+    for wrapper in _WRAPPERS:
+        if any(f"{wrapper}{name}" in left_out for name in missing):
+            return f" The names in the file begin with {wrapper!r}: save the model itself, not what it was wrapped in."
+    return " Its config.json describes another model, or the file is not whole. Get the model anew."
+
+
+def _is_or_are(names: Collection[str]) -> str:
+    return "is" if len(names) == 1 else "are"

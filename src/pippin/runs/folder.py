@@ -1,0 +1,218 @@
+"""A run's folder. Files appear in it whole or not at all, and only what Pippin wrote is ever replaced or deleted.
+
+The record says which files those are and what they held. A file that it does not name, or that holds something else by
+now, is the user's: it keeps its name, and a new one gets another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pippin.checkpoints.manifest import sha256
+from pippin.checkpoints.store import Store
+from pippin.files import (
+    is_own_folder,
+    is_plain_file,
+    numbered,
+    remove_leftovers,
+    staged_file,
+    staging_folder,
+    sync,
+    to_bytes,
+    write_text,
+)
+from pippin.runs.record import NAME as RECORD
+from pippin.runs.record import Run, Trained, now, record_text
+
+EVENTS = "events.jsonl"
+CHECKPOINTS = "checkpoints"
+#: Files that Pippin reads again under their names. The user's own file of such a name has to make way.
+_READ_AGAIN = {RECORD, EVENTS, "report.json", "trackers.json"}
+
+
+class RunFolder:
+    """The folder on disk, and the record of the run in it."""
+
+    def __init__(self, path: Path, before: Run | None = None, resumes: bool = False):
+        self.path, self.before, self.resumes = path, before, resumes
+        """``before``: the run that the folder holds. It is taken up where the job ``resumes`` it, else replaced."""
+        self.run: Run | None = None
+        self.warn: Callable[[str], None] = lambda text: None
+
+    @property
+    def events_path(self) -> Path:
+        return self.path / EVENTS
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / CHECKPOINTS
+
+    def store(self, run: str, keep: int = 1) -> Store:
+        """The checkpoints of a run by its id."""
+        return Store(self.checkpoints, run, keep)
+
+    def begin(self, run: Run, inputs: Collection[Path] = ()) -> None:
+        """Write the record of a new run, and delete what the run before wrote. What the new run reads stays for now.
+
+        Where this is cut short, the record still says which files are ours.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        old = {**self.before.before, **self.before.files} if self.before else {}
+        old = {name: digests for name, digests in old.items() if Path(name).name == name and name != RECORD}
+        if self.before:
+            self.store(self.before.id).drop_all()
+        self.run = replace(run, files={RECORD: (), EVENTS: ()}, before=old)
+        self._write_record()
+        # A file of rows is the user's from here on; the model's own make room for the new one when that is there.
+        model = set(self._model_before()) & old.keys() if self.path.resolve() in inputs else set()
+        for name in old.keys() - model:
+            if self.path.resolve() / name not in inputs:
+                self._drop(name)
+        remove_leftovers(self.path)
+        self.update(before={name: old[name] for name in model})
+
+    def go_on(self, run: Run, words: str) -> None:
+        """Take up the record of an unfinished run; ``words`` say from where."""
+        before = self.before
+        assert before is not None
+        resumed = (*before.resumed, f"{now()} {words}")
+        self.run = replace(run, started=before.started, files=before.files, before=before.before, resumed=resumed)
+        self._write_record()
+        remove_leftovers(self.path)
+
+    def recover(self) -> None:
+        """Complete what a crash cut short."""
+        if self.before is not None and self.before.installing:
+            self.run = self.before
+            self.complete_install()
+            self.before = self.run
+
+    def update(self, **changes: Any) -> None:
+        """Change the record."""
+        assert self.run is not None
+        self.run = replace(self.run, **changes)
+        self._write_record()
+
+    def claim(self, name: str, is_ours: Callable[[Path], bool] = lambda path: False) -> str:
+        """The name under which a file will be written again and again; another one where the user has such a file."""
+        assert self.run is not None
+        if not is_ours(self.path / name):
+            name = self._name_for(name)
+        if self.run.files.get(name) != ():
+            self.update(files={**self.run.files, name: ()})
+        return name
+
+    def write(self, name: str, text: str) -> Path:
+        """Write one file and remember that it is ours."""
+        assert self.run is not None
+        content = to_bytes(text)
+        if name in _READ_AGAIN:
+            self._make_way(name)
+        name = self._name_for(name)
+        self._remember({name: hashlib.sha256(content).hexdigest()})
+        with staged_file(self.path / name, synced=True) as file:
+            file.write(content)
+        sync(self.path)
+        return self.path / name
+
+    def write_json(self, name: str, data: Any) -> Path:
+        return self.write(name, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+    def install(self, make: Callable[[Path], Any], outcome: dict[str, Any], events: int) -> None:
+        """Put the trained model, which ``make`` writes into a folder, in the place of whatever model was there.
+
+        Between its first file and its last the folder holds parts of two models, so the record says beforehand where
+        all of the new one is: whoever opens the folder after a crash completes the move.
+        """
+        staging = staging_folder(self.path, "model")
+        make(staging)
+        made = sorted(staging.iterdir())
+        for path in made:
+            os.chmod(path, _usual_mode())  # safetensors makes files that only the owner may read
+            sync(path)
+        sync(staging)
+        files = {path.name: sha256(path) for path in made}
+        self._remember(files, installing=staging.name, trained=Trained(outcome, files, events))
+        self.complete_install()
+
+    def complete_install(self) -> None:
+        """Move what is left of a trained model out of its staging folder, and drop the rest of the model before."""
+        assert self.run is not None
+        assert self.run.trained is not None
+        staging = self.path / self.run.installing
+        if self.run.installing and is_own_folder(staging):
+            for path in sorted(staging.iterdir()):
+                if path.name in self.run.trained.files:
+                    self._make_way(path.name)
+                    os.replace(path, self.path / path.name)
+            sync(self.path)
+        for name in self.run.before.keys() - self.run.files.keys():
+            self._drop(name)
+        self.update(installing="", before={})
+        remove_leftovers(self.path)
+
+    def record_text(self) -> str:
+        """The record as run.json holds it."""
+        assert self.run is not None
+        return record_text(self.run)
+
+    def is_ours(self, name: str) -> bool:
+        """Whether a file is one that Pippin wrote, and still as it was written."""
+        run, path = self.run or self.before, self.path / name
+        if run is None or not is_plain_file(path):
+            return False
+        known = [files[name] for files in (run.files, run.before) if name in files]
+        return () in known or (bool(known) and sha256(path) in {each for digests in known for each in digests})
+
+    def _model_before(self) -> Collection[str]:
+        """The files of the model that the folder holds: of the run before, or where that has none yet, of its own."""
+        if self.before is None:
+            return ()
+        return self.before.trained.files if self.before.trained else self.before.before
+
+    def _remember(self, digests: dict[str, str], **changes: Any) -> None:
+        """Note what is about to be written, beside what stood under the same names before."""
+        assert self.run is not None
+        files = dict(self.run.files)
+        for name, digest in digests.items():
+            files[name] = tuple(dict.fromkeys((*files.get(name, ()), digest)))
+        self.update(files=files, **changes)
+
+    def _name_for(self, name: str) -> str:
+        """The name itself, or a numbered one where the user's file has it."""
+        free = next(path.name for path in numbered(self.path / name) if self._is_free(path.name))
+        if free != name:
+            self.warn(f"{self.path / name} was not written by Pippin, or was changed since, so it stays: see {free}.")
+        return free
+
+    def _make_way(self, name: str) -> None:
+        """Move the user's own file aside where ours must have its name."""
+        if not self._is_free(name):
+            aside = next(path for path in numbered(self.path / name) if not os.path.lexists(path))
+            os.rename(self.path / name, aside)
+            self.warn(f"{self.path / name} was not written by Pippin, or was changed since: it is {aside.name} now.")
+
+    def _is_free(self, name: str) -> bool:
+        return not os.path.lexists(self.path / name) or self.is_ours(name)
+
+    def _drop(self, name: str) -> None:
+        if self.is_ours(name):
+            (self.path / name).unlink()
+        elif os.path.lexists(self.path / name):
+            self.warn(f"{self.path / name} was changed since Pippin wrote it, so it stays.")
+
+    def _write_record(self) -> None:
+        write_text(self.path / RECORD, self.record_text())
+
+
+def _usual_mode() -> int:
+    """The permissions that a plain new file would get."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
