@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -227,6 +228,40 @@ def train(run_cli, tiny_model):
         return out, json.loads(Path(folder, "all_results.json").read_text())
 
     return call
+
+
+@pytest.fixture
+def command(run_cli, word_file, tiny_model):
+    """`pippin train` on the words, eight rows a batch: 14 steps an epoch, three epochs."""
+
+    def call(folder: str, *flags: object) -> tuple[int, str, str]:
+        return run_cli(
+            "train", word_file, "--model_name_or_path", tiny_model, "--num_train_epochs", 3, "--learning_rate", "3e-3",
+            "--per_device_train_batch_size", 8, "--logging_steps", 3, "--output_dir", folder, *flags,
+        )  # fmt: skip
+
+    return call
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Send this process a signal when a run has logged a step."""
+    from pippin.report.progress import TrainingProgress
+
+    shown = TrainingProgress.on_event
+
+    def at(step: int, number: signal.Signals = signal.SIGTERM) -> None:
+        waiting = [step]
+
+        def on_event(self, name, figures):
+            shown(self, name, figures)
+            if name == "log" and figures["step"] in waiting:
+                waiting.clear()
+                os.kill(os.getpid(), number)
+
+        monkeypatch.setattr(TrainingProgress, "on_event", on_event)
+
+    return at
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """A cache by content: plain arrays, kept under the hash of all that they were made from.
 
 An entry is a folder of .npy files beside a record of their checksums, which has one of its own. It is filled under a
-temporary name and renamed, so that it is there whole or not at all, whoever else writes it. Nothing here is ever needed:
-what is missing, damaged, switched off or finds no room on the disk is made again. Where it lies: PIPPIN_CACHE, which may also be "off", else the
-system's own place.
+temporary name and renamed, so that it is there whole or not at all, whoever else writes it. Nothing here is ever
+needed: what is missing, damaged, switched off or finds no room on the disk is made again. Where it lies: PIPPIN_CACHE,
+which may also be "off", else the system's own place.
 """
 
 from __future__ import annotations

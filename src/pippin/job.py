@@ -55,6 +55,8 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
     folder = open_folder(recipe, data.name)
     folder.warn = terminal.warn
     if folder.resumes and folder.before is not None and folder.before.is_finished:
+        if named_checkpoint(recipe):
+            find_start(folder, named_checkpoint(recipe))  # refuses that of another run
         return _finished_before(folder, terminal)
     with disk_words(folder.path), locked(folder.path):
         if folder.before is not None:  # it may have changed while another run had the lock

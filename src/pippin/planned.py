@@ -68,7 +68,10 @@ class PlannedJob:
 
 def read_data(recipe: Recipe, terminal: Terminal) -> Dataset:
     """The rows of a job, checked; what was found is said."""
-    known = None if recipe.wants_training else require_trained(recipe)
+    known = None
+    if not recipe.wants_training:
+        _check_model(recipe)
+        known = require_trained(recipe)
     data = prepare(find_source(recipe), recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
     return data
@@ -88,8 +91,8 @@ def plan_job(
     are the rows where they were read before. ``start`` holds the model of an unfinished run that goes on.
     """
     data = data or read_data(recipe, terminal)
-    if start is None and needs_weights and Path(resolve_model(recipe.model_name_or_path)).is_dir():
-        trained_run(Path(resolve_model(recipe.model_name_or_path)))  # refused where it was changed since
+    if start is None and needs_weights and recipe.wants_training:
+        _check_model(recipe)
     model = recipe.using_model(str(start)) if start else recipe
     machine = machine or probe()
     if release(machine.torch) < OLDEST_TORCH:
@@ -114,6 +117,13 @@ def plan_job(
         terminal.warn(text)
     _show(job, terminal)
     return job
+
+
+def _check_model(recipe: Recipe) -> None:
+    """Refuse a model of Pippin's own that was changed since it was trained."""
+    folder = Path(resolve_model(recipe.model_name_or_path))
+    if folder.is_dir():
+        trained_run(folder)
 
 
 def _settled(job: PlannedJob) -> PlannedJob:

@@ -24,6 +24,8 @@ KINDS = {
     "disk error at a write call": 3,
     "newest checkpoint damaged": 11,
     "both checkpoints damaged": 1,
+    "kills under combined settings": 2,
+    "kills while training in place, at a write call": 4,
     "numbers not finite": 2,
 }
 

@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        _complain(f"{error.filename or 'a file'}: {error.strerror or error}.")
+        _complain(f"{error.filename2 or error.filename or 'a file'}: {error.strerror or error}.")
         return 2
     except KeyboardInterrupt as error:
         _complain(str(error) or "interrupted.")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from pippin.cli.flags import split_words
 from pippin.errors import Mistakes, PippinError, nearest
+from pippin.report.words import visible
 
 HELP = """
 Usage: pippin report RUN [RUN ...] [--output FILE] [--overwrite]
@@ -50,10 +52,16 @@ def write_report(folders: list[Path], output: Path | None, overwrite: bool = Fal
     from pippin.cli.output_file import output_problem
     from pippin.files import write_text
     from pippin.report.page.compare_page import ComparedRun, compare_page
-    from pippin.report.page.frame import is_page
     from pippin.report.page.run_page import NAME, read_records, run_page
+    from pippin.runs.folder import EVENTS, is_page
 
     records = [read_records(folder) for folder in folders]
+    for folder, (run, history, report) in zip(folders, records, strict=True):
+        if history.unreadable:
+            lines = "1 line" if history.unreadable == 1 else f"{history.unreadable} lines"
+            _warn(f"{lines} of {folder / EVENTS} cannot be read and {'is' if lines == '1 line' else 'are'} left out.")
+        if run.is_finished and report is None:
+            _warn(f"{folder / 'report.json'} cannot be read, so the page has no figures by class.")
     path = output or (folders[0] / NAME if len(folders) == 1 else Path("runs.html"))
     problem = output_problem("--output", path, overwrite or is_page(path))
     if problem:
@@ -64,6 +72,10 @@ def write_report(folders: list[Path], output: Path | None, overwrite: bool = Fal
         text = compare_page([ComparedRun(name, *record) for name, record in zip(_names(folders), records, strict=True)])
     write_text(path, text)
     return path
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {visible(text)}", file=sys.stderr)
 
 
 def _names(folders: list[Path]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pippin.errors import PippinError
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 #: What wrappers of training loops put in front of every name.
 _WRAPPERS = ("module.", "_orig_mod.", "model.", "base_model.model.")
-#: Parts of an encoder that only a classifier uses: models that were trained to fill gaps have none.
-_POOLERS = ("pooler.",)
+#: A part of an encoder that only some heads use: models that were trained to fill gaps have none.
+_POOLER = "pooler."
 _MOST_NAMES = 4
 
 
@@ -22,19 +22,35 @@ _MOST_NAMES = 4
 class Loaded:
     """What became of the tensors of a file, by name."""
 
-    source: str
+    source: str = ""
     """The model's name or folder."""
+    core: str = ""
+    """How the names of its encoder begin."""
     new: tuple[str, ...] = ()
     """The model's that the file lacks, or has in another shape: drawn at random."""
     left_out: tuple[str, ...] = ()
     """The file's that the model has no place for."""
 
+    def check(self) -> None:
+        """Refuse a model whose encoder, as its configuration describes it, is not all in the file."""
+        missing = self._in_core(self.new)
+        if missing:
+            raise PippinError(
+                f"{self.source} cannot be loaded: its file lacks {len(missing)} tensors, such as {missing[0]}."
+                f"{_hint(missing, self.left_out)}"
+            )
+
     def require_whole(self) -> None:
-        """Refuse a model that would answer at random."""
+        """Refuse a model that is to be used as it is, and would answer at random or with a part of itself."""
         if self.new:
             raise PippinError(
-                f"{self.source} cannot be used: {listed(self.new)} {_is_or_are(self.new)} not in its file, so its "
-                "answers would be random. Train it, or get the model anew."
+                f"{self.source} cannot be used: {listed(self.new)} {'is' if len(self.new) == 1 else 'are'} not in its "
+                "file, so its answers would be random. Train it, or get the model anew."
+            )
+        if unused := self._in_core(self.left_out):
+            raise PippinError(
+                f"{self.source} cannot be used: its config.json has no place for {listed(unused)}, which its file "
+                "holds, so its answers would be those of another model. Get the model anew."
             )
 
     def notes(self) -> Iterator[str]:
@@ -44,17 +60,8 @@ class Loaded:
         if self.left_out:
             yield f"in the model's file, and not used: {listed(self.left_out)}."
 
-
-def check_core(loaded: Loaded, model: Any) -> None:
-    """Refuse a model whose encoder, as its configuration describes it, is not all in the file."""
-    prefix = f"{model.base_model_prefix}."
-    heads = tuple(prefix + each for each in _POOLERS)
-    missing = [name for name in loaded.new if name.startswith(prefix) and not name.startswith(heads)]
-    if missing:
-        raise PippinError(
-            f"{loaded.source} cannot be loaded: its file lacks {len(missing)} tensors, such as {missing[0]}."
-            f"{_hint(missing, loaded.left_out)}"
-        )
+    def _in_core(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name.startswith(self.core) and not name.startswith(self.core + _POOLER)]
 
 
 def check_finite(source: str, named: Iterable[tuple[str, torch.Tensor]]) -> None:
@@ -80,10 +87,6 @@ def listed(names: Collection[str]) -> str:
 
 def _hint(missing: Collection[str], left_out: Collection[str]) -> str:
     for wrapper in _WRAPPERS:
-        if any(f"{wrapper}{name}" in left_out for name in missing):
+        if any(name.startswith(wrapper) and name.removeprefix(wrapper) in missing for name in left_out):
             return f" The names in the file begin with {wrapper!r}: save the model itself, not what it was wrapped in."
     return " Its config.json describes another model, or the file is not whole. Get the model anew."
-
-
-def _is_or_are(names: Collection[str]) -> str:
-    return "is" if len(names) == 1 else "are"

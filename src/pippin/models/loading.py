@@ -4,7 +4,7 @@ remote code."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
 from pippin.models import safety
-from pippin.models.completeness import Loaded, check_core, check_finite
+from pippin.models.completeness import Loaded, check_finite
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
 from pippin.models.plain_bert.tokenizer import read_tokenizer
 from pippin.recipe import Recipe
@@ -114,7 +114,7 @@ def load_model(
         attend = padded_attention.plain if attention == "eager" else padded_attention.fused
         with _explained(name, recipe):
             model = weights.load(config, Path(name, safety.WEIGHTS), attend)
-        _check(model, Loaded(display_name(name), *weights.compare(model, Path(name, safety.WEIGHTS))), on_loaded)
+        _check(name, model, *weights.compare(model, Path(name, safety.WEIGHTS)), on_loaded)
         return model
     from transformers import AutoModelForSequenceClassification
     from transformers.utils import logging
@@ -141,13 +141,16 @@ def load_model(
         logging.set_verbosity(level)
     model = model.to(torch.float32)
     mismatched = [name for name, *_ in info["mismatched_keys"]]
-    new = tuple(sorted({*info["missing_keys"], *mismatched}))
-    _check(model, Loaded(display_name(name), new, tuple(sorted(info["unexpected_keys"]))), on_loaded)
+    _check(name, model, {*info["missing_keys"], *mismatched}, info["unexpected_keys"], on_loaded)
     return model
 
 
-def _check(model: Any, loaded: Loaded, on_loaded: Callable[[Loaded], None]) -> None:
-    check_core(loaded, model)
+def _check(
+    name: str, model: Any, new: Collection[str], left_out: Collection[str], on_loaded: Callable[[Loaded], None]
+) -> None:
+    """Refuse a model that is not whole; a new head is the caller's to judge."""
+    loaded = Loaded(display_name(name), f"{model.base_model_prefix}.", tuple(sorted(new)), tuple(sorted(left_out)))
+    loaded.check()
     on_loaded(loaded)
     check_finite(loaded.source, model.named_parameters())
 

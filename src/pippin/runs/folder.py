@@ -36,6 +36,21 @@ CHECKPOINTS = "checkpoints"
 _READ_AGAIN = {RECORD, EVENTS, "report.json", "trackers.json"}
 
 
+#: What tells our pages, within their first bytes.
+PAGE_MARK, _HEAD_BYTES = '<meta name="generator" content="Pippin">', 2048
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that Pippin wrote, and may write anew."""
+    try:
+        if not is_plain_file(path):
+            return False
+        with path.open("rb") as file:
+            return PAGE_MARK.encode() in file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+
+
 class RunFolder:
     """The folder on disk, and the record of the run in it."""
 
@@ -99,11 +114,10 @@ class RunFolder:
         self.run = replace(self.run, **changes)
         self._write_record()
 
-    def claim(self, name: str, is_ours: Callable[[Path], bool] = lambda path: False) -> str:
-        """The name under which a file will be written again and again; another one where the user has such a file."""
+    def claim(self, name: str) -> str:
+        """The name under which a page will be written again and again; another one where the user has such a file."""
         assert self.run is not None
-        if not is_ours(self.path / name):
-            name = self._name_for(name)
+        name = self._name_for(name)
         if self.run.files.get(name) != ():
             self.update(files={**self.run.files, name: ()})
         return name
@@ -167,8 +181,10 @@ class RunFolder:
         run, path = self.run or self.before, self.path / name
         if run is None or not is_plain_file(path):
             return False
+        if path.suffix == ".html":  # it is written anew all the time
+            return is_page(path)
         known = [files[name] for files in (run.files, run.before) if name in files]
-        return () in known or (bool(known) and sha256(path) in {each for digests in known for each in digests})
+        return () in known or bool(known) and sha256(path) in {each for digests in known for each in digests}
 
     def _model_before(self) -> Collection[str]:
         """The files of the model that the folder holds: of the run before, or where that has none yet, of its own."""

@@ -202,6 +202,7 @@ def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> N
     """A checkpoint of all that the next step depends on."""
     meter.check_finite(job.step.model)
     with meter.paused():
+        job.saver.wait()  # tells of the one before, which belongs to what this one goes back to
         state = {
             "step": now.step,
             "epoch": now.epoch,

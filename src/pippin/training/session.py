@@ -77,7 +77,7 @@ class Session:
         seed_everything(recipe.seed, self.backend)  # the new head draws from here
         attention = self.backend.attention(work_of(config, plan.precision.value))
         source = recipe if start is None else recipe.using_model(str(start.path))
-        self.loaded = Loaded("")
+        self.loaded = Loaded()
         """What became of the tensors in the model's file."""
         model = load(source, config, attention) if load else load_model(source, config, attention, self._take_note)
         self.model: Any = self.backend.place(model)

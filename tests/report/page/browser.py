@@ -59,6 +59,13 @@ class Browser:
         self.send("Page.navigate", url=page.absolute().as_uri())
         self.wait_for("Page.loadEventFired")
 
+    def reload(self) -> None:
+        """Load the page again, and wait for the new one: events of the old may still be on their way."""
+        self.run("window.isOld = true")
+        self.send("Page.reload")
+        while not self.run("!window.isOld && document.readyState === 'complete'"):
+            pass
+
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

@@ -51,9 +51,7 @@ def test_the_switch_makes_the_scale_logarithmic_and_is_remembered(opened):
     opened.run("document.querySelector('#loss input').click()")
     after = opened.run(height)
     assert before != after
-    opened.events.clear()
-    opened.send("Page.reload")
-    opened.wait_for("Page.loadEventFired")
+    opened.reload()
     assert opened.run("document.querySelector('#loss input').checked")
     assert opened.run(height) == after
 

@@ -54,14 +54,14 @@ def load(config: PlainBertConfig, file: Path, attention: Attention) -> PlainBert
     return model.eval()
 
 
-def compare(model: PlainBert, file: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def compare(model: PlainBert, file: Path) -> tuple[set[str], set[str]]:
     """The names of a model's tensors that a file lacks, and those of the file that the model does not use."""
     from safetensors import safe_open
 
     with safe_open(file, "numpy") as weights:
         found = {_name_here(name) for name in weights.keys()}  # noqa: SIM118 (no mapping)
     own = model.state_dict().keys()
-    return tuple(sorted(own - found)), tuple(sorted(found - own - _BUFFERS))
+    return own - found, found - own - _BUFFERS
 
 
 def _without_weights(config: PlainBertConfig) -> PlainBert:

@@ -9,31 +9,18 @@ import json
 import time
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from pippin.report.page.charts import Chart, as_json
 from pippin.report.words import visible
+from pippin.runs.folder import PAGE_MARK
 
 #: Seconds after which an open page looks again at a run that goes on, and after which silence is told.
 _AGAIN_AFTER, _SILENT_AFTER = 5, 600
-#: What tells our pages, within their first bytes.
-_GENERATOR, _HEAD_BYTES = '<meta name="generator" content="Pippin">', 2048
 
 
 def escaped(text: object) -> str:
     """Words from anywhere as words: no tags, and no characters that turn the writing round."""
     return html.escape(visible(str(text)))
-
-
-def is_page(path: Path) -> bool:
-    """Whether a file is a page that was written here, and may be written anew."""
-    try:
-        if path.is_symlink() or not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return _GENERATOR.encode() in file.read(_HEAD_BYTES)
-    except OSError:
-        return False
 
 
 def page(title: str, body: str, charts: Sequence[Chart] = (), running: bool = False) -> str:
@@ -52,7 +39,7 @@ def page(title: str, body: str, charts: Sequence[Chart] = (), running: bool = Fa
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-{_GENERATOR}
+{PAGE_MARK}
 <link rel="icon" href="data:,">
 <title>{escaped(title)}</title>
 <style>{style}</style>

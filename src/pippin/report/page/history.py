@@ -42,6 +42,8 @@ class History:
     last: float = 0.0
     away: float = 0.0
     """Seconds in which nothing ran: the computer slept, or the run waited to be taken up."""
+    unreadable: int = 0
+    """Lines of the record that are damaged."""
 
     def add(self, name: str, figures: dict[str, Any], when: float) -> None:
         """One event, at so many seconds since 1970."""
@@ -77,16 +79,16 @@ class History:
 
 
 def read_history(path: Path) -> History:
-    """What events.jsonl tells; a line that was cut off by a crash is left out."""
+    """What events.jsonl tells. Lines that cannot be read are counted and left out; a crash may cut off the last."""
     history = History()
     if not path.is_file():
         return history
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             try:
                 figures = json.loads(line)
                 name, when = figures.pop("event"), datetime.fromisoformat(figures.pop("time")).timestamp()
                 history.add(name, figures, when)
-            except (ValueError, KeyError, TypeError):
-                continue
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+                history.unreadable += line.endswith("\n")
     return history

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pippin.files import replace_text
-from pippin.report.page.frame import is_page
 from pippin.report.page.history import read_history
 from pippin.report.page.run_page import NAME, run_page
 from pippin.runs.folder import RunFolder
@@ -27,7 +26,7 @@ class LivePage:
         self.folder, self.clock = folder, clock
         self.history = read_history(folder.events_path)
         self.next_time = 0.0
-        self.name = folder.claim(NAME, is_page)
+        self.name = folder.claim(NAME)
         self._write()
 
     def on_event(self, name: str, figures: dict[str, Any]) -> None:

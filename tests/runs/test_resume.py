@@ -2,62 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import signal
 from pathlib import Path
 
 import pytest
 
 from conftest import events, make_rows
-from pippin.report.progress import TrainingProgress
-
-
-@pytest.fixture
-def command(run_cli, word_file, tiny_model):
-    """`pippin train` on the words, eight rows a batch: 14 steps an epoch, three epochs."""
-
-    def call(folder: str, *flags: object) -> tuple[int, str, str]:
-        return run_cli(
-            "train", word_file, "--model_name_or_path", tiny_model, "--num_train_epochs", 3, "--learning_rate", "3e-3",
-            "--per_device_train_batch_size", 8, "--logging_steps", 3, "--output_dir", folder, *flags,
-        )  # fmt: skip
-
-    return call
-
-
-@pytest.fixture
-def interrupt(monkeypatch):
-    """Send this process a signal when a run has logged a step."""
-    shown = TrainingProgress.on_event
-
-    def at(step: int, number: signal.Signals = signal.SIGTERM) -> None:
-        waiting = [step]
-
-        def on_event(self, name, figures):
-            shown(self, name, figures)
-            if name == "log" and figures["step"] in waiting:
-                waiting.clear()
-                os.kill(os.getpid(), number)
-
-        monkeypatch.setattr(TrainingProgress, "on_event", on_event)
-
-    return at
-
-
-def weights(folder: str) -> str:
-    return hashlib.sha256(Path(folder, "model.safetensors").read_bytes()).hexdigest()
-
-
-def story(folder: str) -> list[tuple]:
-    """What was logged and scored, without times."""
-    lines = [json.loads(line) for line in Path(folder, "events.jsonl").read_text().splitlines()]
-    return [
-        (line["event"], line["step"], line.get("loss"), line.get("grad_norm"), line.get("eval_accuracy"))
-        for line in lines
-        if line["event"] in ("log", "evaluation")
-    ]
+from runs_helpers import story, weights
 
 
 # fmt: off
