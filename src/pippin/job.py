@@ -81,6 +81,8 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
     run = _new_record(job, backend)
     if start is not None:
         run = replace(run, id=start.record.id, trained=start.record.trained if start.is_trained else None)
+    elif folder.resumes and folder.before:  # it begins again
+        run = replace(run, id=folder.before.id, started=folder.before.started)
     with explained(backend, lambda: job.machine, write_here, debug=debug):
         verification = _verify_first(job, backend, terminal)
         session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer, start=start)
@@ -249,7 +251,7 @@ def _recorded(
     if start is not None:
         events.emit("resumed", step=start.step, changes=list(changes.applied if changes else ()))
     try:
-        trackers.open(start.step if start else 0)
+        trackers.open(start.step if start else 0 if folder.resumes else None)
         yield events
     except BaseException as error:
         progress.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 
@@ -68,14 +69,33 @@ def test_a_run_that_goes_on_is_one_run(train, run_cli, word_file, monkeypatch):
     assert list(curve(read(logged("run")), "train/loss")) == [2, 4, 6, 8]
 
 
+def test_a_run_that_begins_again_hides_what_it_had(command, interrupt, run_cli):
+    interrupt(6)
+    command("run", "--report_to", "tensorboard", "--max_steps", 9)
+    shutil.rmtree("run/checkpoints")
+    interrupt(-1)
+    code, out, error = run_cli("resume", "run")
+    assert code == 0, error
+    assert "begins again" in out
+    assert list(curve(read(logged("run")), "train/loss")) == [3, 6, 9]
+
+
+def test_no_point_stands_twice(command):
+    command("run", "--report_to", "tensorboard")
+    reader = read(logged("run"))
+    for name in reader.Tags()["scalars"]:
+        steps = [event.step for event in reader.Scalars(name)]
+        assert len(steps) == len(set(steps)), name
+
+
 def test_what_was_logged_after_the_checkpoint_is_hidden(tmp_path):
-    def run(step: int, figures: dict[int, float]) -> None:
+    def run(step: int | None, figures: dict[int, float]) -> None:
         tracker = start(Beginning("run", "project", tmp_path / "logs", {}, step))
         for at, loss in figures.items():
             tracker.log({"loss": loss}, at)
         tracker.close("interrupted")
 
-    run(0, {1: 1.0, 2: 2.0, 3: 3.0, 4: 4.0})
+    run(None, {1: 1.0, 2: 2.0, 3: 3.0, 4: 4.0})
     run(2, {3: 30.0})
     assert curve(read(tmp_path / "logs"), "train/loss") == {1: 1.0, 2: 2.0, 3: 30.0}
 

@@ -73,7 +73,7 @@ def test_a_run_tells_its_tracker_everything(train, tool, word_file):
     out, results = train(word_file, "--report_to", "wandb", "--run_name", "zoo", "--logging_steps", 2)
     assert "warning" not in out
     run = told[0][1]
-    assert (run.name, run.project, run.step, run.before) == ("zoo", "huggingface", 0, None)
+    assert (run.name, run.project, run.step, run.before) == ("zoo", "huggingface", None, None)
     assert run.settings["max_steps"] == 4
     assert run.settings["per_device_train_batch_size"] > 0
     assert [entry[1] for entry in told if entry[0] == "log"] == [2, 4, 4, 4]

@@ -13,8 +13,9 @@ def start(run: Beginning) -> TensorBoard:
     """Write into the folder; a run that goes on hides what was logged after its checkpoint."""
     from torch.utils.tensorboard import SummaryWriter
 
-    writer = SummaryWriter(str(run.logging_dir), purge_step=run.step + 1 if run.step else None)
-    writer.add_text("args", f"```json\n{json.dumps(run.settings, indent=2)}\n```", run.step)
+    purged = None if run.step is None else run.step + 1 if run.step else 0
+    writer = SummaryWriter(str(run.logging_dir), purge_step=purged)
+    writer.add_text("args", f"```json\n{json.dumps(run.settings, indent=2)}\n```", run.step or 0)
     return TensorBoard(writer)
 
 

@@ -19,8 +19,8 @@ class Beginning:
     """For a tool that writes files."""
     settings: dict[str, Any]
     """Plain values, without secrets."""
-    step: int = 0
-    """The step after which an interrupted run goes on."""
+    step: int | None = None
+    """The step after which an interrupted run goes on; 0 where it begins again; None for a new one."""
     before: str | None = None
     """The ``id`` that the tracker had when the run began; None: the run is new to it."""
 

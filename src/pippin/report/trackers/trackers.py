@@ -33,11 +33,13 @@ class Trackers:
         self.workers: dict[str, Worker] = {}
         self.ids: dict[str, str] = {}
         self.step = 0
+        self.sent: dict[str, tuple[int, Any]] = {}
+        """The last step and value of each figure."""
         self.ending = "failed"
 
-    def open(self, step: int) -> None:
-        """Tell every tracker of the run, which begins or goes on after a step; its folder has been begun."""
-        self.step = step
+    def open(self, step: int | None) -> None:
+        """Tell every tracker of the run. It goes on after a step, begins again (0) or is new; its folder is there."""
+        self.step, self.goes_on_after = step or 0, step
         self.ids = self._ids_before() if step else {}
         for name in self.names:
             start = import_module(f"pippin.report.trackers.{name}").start
@@ -52,11 +54,18 @@ class Trackers:
         if name in ("log", "evaluation", "trained"):
             self.step = figures["step"]
         if name in ("log", "evaluation", "finished"):
+            shown = {key: value for key, value in figures_of(figures).items() if not self._was_sent(key, value)}
+            self.sent |= {key: (self.step, value) for key, value in shown.items()}
             for worker in self.workers.values():
-                worker.log(figures_of(figures), self.step)
+                worker.log(shown, self.step)
             self._look_after_them()
         if name in ("finished", "interrupted", "failed"):
             self.ending = name
+
+    def _was_sent(self, key: str, value: Any) -> bool:
+        """Whether a figure stands at this step already: the end tells the last evaluation's once more."""
+        step, before = self.sent.get(key, (-1, None))
+        return step == self.step and (value == before or key.endswith(("runtime", "per_second")))
 
     def close(self) -> None:
         """Close every tracker; one that takes long is left behind."""
@@ -80,7 +89,7 @@ class Trackers:
             project=self.recipe.project,
             logging_dir=Path(named).expanduser() if named else in_folder,
             settings=settings_of(run),
-            step=self.step,
+            step=self.goes_on_after,
             before=before,
         )
 
