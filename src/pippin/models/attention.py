@@ -65,7 +65,7 @@ def window_of(config: Any) -> int | None:
     for name in _WINDOWS:
         value = getattr(text, name, None)
         values = value if isinstance(value, (list, tuple)) else [value]
-        found += [each for each in values if isinstance(each, int) and each > 0]
+        found += [each for each in values if type(each) is int and each > 0]
     return max(found, default=None)
 
 
