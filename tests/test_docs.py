@@ -51,3 +51,4 @@ def test_every_known_fault_stands_in_the_guide(hazard):
     text = (ROOT / "docs" / "apple_gpu.md").read_text()
     assert f"- *{hazard.name}*: {hazard.wrong} ({hazard.source};" in text
     assert hazard.remedy.value[1:] in text
+    assert f"{hazard.evidence[1:]}." in text

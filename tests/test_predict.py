@@ -516,3 +516,40 @@ def test_any_calls_show_few_shapes_where_the_device_needs_them(trained, monkeypa
     assert shapes <= {(size, width) for width, sizes in possible.items() for size in sizes}
     assert sum(map(len, possible.values())) <= 24
     assert unbounded > 24, "else this test shows nothing"
+
+
+@pytest.fixture
+def spoilt(trained, tmp_path) -> Path:
+    """The same model, to which `dog` is no number."""
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "spoilt"
+    shutil.copytree(trained, folder)
+    words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    weights = load_file(folder / "model.safetensors")
+    weights["bert.embeddings.word_embeddings.weight"][words["dog"]] = float("nan")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def test_an_answer_that_is_no_number_is_an_error(run_cli, spoilt, write_rows):
+    texts = ["the old cat", "", "the old dog", "my saw", "a dog"]
+    file = write_rows("new.csv", [{"text": text} for text in texts])
+    code, out, err = run_cli("predict", spoilt, "--file", file, "--output", "answers.csv")
+    assert code == 2, out
+    assert f"the model's answer to rows 3, 5 of {file} is not finite (NaN or infinity)" in err
+    assert "broken weights" in err
+    assert not Path("answers.csv").exists()
+    code, out, err = run_cli("predict", spoilt, "--text", "the dog")
+    assert (code, out) == (2, "")
+
+
+def test_texts_whose_answer_is_no_number_are_named(spoilt):
+    import pippin
+
+    model = pippin.load(spoilt)
+    assert model.predict(["my saw"])[0].label
+    with pytest.raises(PippinError, match=r"answer to texts\[1\], texts\[3\] is not finite"):
+        model.predict(["my saw", "the dog", "a cat", "dog"])
+    with pytest.raises(PippinError, match=r"answer to texts\[9000\] is"):
+        list(model.stream("dog" if place == 9000 else "my saw" for place in range(9001)))

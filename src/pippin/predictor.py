@@ -211,6 +211,6 @@ def _paired(firsts: Iterable[str], seconds: Iterable[str]) -> Iterator[tuple[str
 
 
 def _examples(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[None, Examples]]:
-    for _, chunk in in_chunks(rows, characters):
+    for first, chunk in in_chunks(rows, characters):
         texts, *pairs = map(list, zip(*chunk, strict=True))
-        yield None, Examples(texts, pairs[0] if pairs else None, None, [], "")
+        yield None, Examples(texts, pairs[0] if pairs else None, None, list(range(first, first + len(texts))), "")

@@ -15,8 +15,8 @@ from pippin.machine.backends.mps_hazards import MacFacts
 
 @pytest.fixture
 def on_torch(monkeypatch):
-    def set_release(release: str) -> None:
-        monkeypatch.setattr(mps, "facts", lambda: MacFacts(release, "15.0", "Apple M1"))
+    def set_release(release: str, macos: str = "15.0", chip: str = "Apple M1") -> None:
+        monkeypatch.setattr(mps, "facts", lambda: MacFacts(release, macos, chip))
 
     return set_release
 
@@ -74,6 +74,65 @@ def test_norm_guard_stays_out_of_evaluation_and_of_mended_releases(on_torch):
     mended = above_frozen_layers()
     get_backend("mps").guard(mended)
     assert gradients(mended)[1] == [[False, True, True]]
+
+
+class _Linears(TorchDispatchMode):
+    """Notes what goes into products with a bias, and whether there are such."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function in (torch.ops.aten.addmm.default, torch.ops.aten.linear.default):
+            tokens, bias = (args[1], True) if function is torch.ops.aten.addmm.default else (args[0], args[2:])
+            self.seen.append((tuple(tokens.shape), bool(bias)))
+        return function(*args, **(kwargs or {}))
+
+
+def linear_layers() -> torch.nn.Sequential:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.Linear(8, 2, bias=False))
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 4), (5, 1, 4), (1, 1, 4), (1, 4), (4,), (2, 3, 1, 4)])
+@pytest.mark.parametrize("macos", ["15.0", "26.1"])
+def test_linear_layers_see_one_matrix(on_torch, shape, macos):
+    on_torch("2.13.0", macos)
+    plain, guarded = linear_layers(), linear_layers()
+    get_backend("mps").lay_out(guarded)
+    tokens = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    expected, found = plain(tokens), guarded(tokens)
+    torch.testing.assert_close(found, expected)
+    expected.square().sum().backward()
+    found.square().sum().backward()
+    for one, other in zip(guarded.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+    with torch.inference_mode(), _Linears() as linears:
+        guarded(tokens)
+    assert all(len(shape) == 2 for shape, _ in linears.seen)
+    vectors_with_bias = [shape for shape, bias in linears.seen if bias and shape[0] == 1]
+    assert vectors_with_bias == ([] if macos == "26.1" or tokens.numel() > 4 else [(1, 4)])
+
+
+def test_linear_layers_keep_their_names_hooks_and_precision(on_torch):
+    on_torch("2.13.0", "26.1")
+    model = linear_layers()
+    names, seen = list(model.state_dict()), []
+    model[0].register_forward_hook(lambda _, given, found: seen.append((given[0].shape, found.shape)))
+    get_backend("mps").lay_out(model)
+    assert list(model.state_dict()) == names
+    with torch.autocast("cpu", torch.bfloat16):
+        assert model(torch.ones(1, 1, 4)).dtype == torch.bfloat16
+    assert seen == [((1, 1, 4), (1, 1, 8))]
+    assert isinstance(model[0], torch.nn.Linear)
+
+
+def test_linear_layers_of_mended_releases_stay(on_torch):
+    on_torch("2.14.0", "26.1")
+    model = linear_layers()
+    get_backend("mps").lay_out(model)
+    assert type(model[0]) is torch.nn.Linear
 
 
 def test_lstm_that_drops_out_between_layers_is_refused(on_torch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pippin.models.attention import looks_back, work_of
+from pippin.models.attention import looks_back, window_of, work_of
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 CONFIGS = {
@@ -47,3 +47,34 @@ def test_heads_and_widths():
     assert work_of(config_of("deepseek_v3", v_head_dim=16, **widths)).uneven_heads
     assert not work_of(config_of("deepseek_v3", v_head_dim=24, **widths)).uneven_heads
     assert work_of(object()).heads == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "window"),
+    [
+        ("modernbert", {"local_attention": 128}, 128),
+        ("mistral", {"sliding_window": 4096}, 4096),
+        ("mistral", {"sliding_window": None}, None),
+        ("gemma2", {"sliding_window": 32}, 32),
+        ("gemma3_text", {"sliding_window": 512}, 512),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 64}, 64),
+        ("qwen2", {"use_sliding_window": False, "sliding_window": 64}, None),
+        ("phi3", {"sliding_window": 2047}, 2047),
+        ("gpt_neo", {"window_size": 256}, 256),
+        ("longformer", {"attention_window": [512] * 12}, 512),
+        ("llama4_text", {"attention_chunk_size": 8192}, 8192),
+        ("bert", {}, None),
+        ("deberta-v2", {}, None),
+        ("llama", {}, None),
+    ],
+)
+def test_how_far_a_token_sees(kind, settings, window):
+    config = config_of(kind, **settings)
+    assert window_of(config) == window
+    assert work_of(config).has_window is (window is not None)
+
+
+def test_a_window_inside_of_a_larger_configuration():
+    """Models of texts and pictures keep the settings of their text apart."""
+    config = config_of("gemma3", text_config={"model_type": "gemma3_text", "sliding_window": 16})
+    assert window_of(config) == 16

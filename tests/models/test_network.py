@@ -105,6 +105,23 @@ def test_the_last_layer_works_for_first_tokens_only():
 
 
 @supported
+@pytest.mark.parametrize("packs", [False, True])
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_no_linear_layer_is_given_a_matrix_for_each_first_token(name, packs):
+    """Rows × 1 × width is slow on some devices in half precision, and wrong on others."""
+    config = CONFIGS[name]
+    network = Network(model_of(config), CpuBackend(), family=family_of(config)[0], packs=packs)
+    seen = []
+    for module in network.model.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_hook(lambda _, given, __: seen.append(tuple(given[0].shape)))
+    rows = rows_for(config, [5, 19, 2, 12])
+    network.logits(network.collate(rows, np.arange(4)))
+    assert seen
+    assert not [shape for shape in seen if len(shape) > 2 and shape[-2] == 1]
+
+
+@supported
 def test_attention_stays_within_a_row():
     """Another row beside it changes nothing for a row."""
     network = Network(model_of(CONFIGS["bert"]), CpuBackend(), family=FAMILIES["bert"], packs=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,13 @@ import torch
 from transformers import AutoTokenizer
 
 from conftest import make_rows
+from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
 from pippin.machine.backends.cpu import CpuBackend
+from pippin.models.network import Network
 from pippin.training import session
-from pippin.training.finite import NotFinite, all_finite
+from pippin.training.finite import NoAnswer, NotFinite, all_finite
+from pippin.training.inference import Inference
 from pippin.training.step import EagerStep
 from pippin.training.trace import Trace
 
@@ -101,6 +105,95 @@ def test_all_finite(bad):
     with torch.no_grad():
         model[1].weight[1, 2] = bad
     assert not all_finite(model)
+
+
+class Answers(torch.nn.Module):
+    """Gives the first token of each row as its logits: 7 stands for NaN, 8 and 9 for infinities."""
+
+    class config:  # noqa: N801
+        pad_token_id = 0
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor):
+        words = torch.tensor([*range(7), nan, inf, -inf])
+        return type("Answer", (), {"logits": torch.stack([torch.zeros(len(input_ids)), words[input_ids[:, 0]]], 1)})
+
+
+def rows_of(*firsts: int, origin: str = "a.csv") -> Encoded:
+    count = len(firsts)
+    return Encoded(np.array(firsts), None, np.arange(count + 1), None, origin=origin, rows=range(3, 3 + 2 * count, 2))
+
+
+class Gpu(CpuBackend):
+    kind = "mps"
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+
+@pytest.mark.parametrize("token", [7, 8, 9])
+@pytest.mark.parametrize("size", [None, 1])
+def test_answers_that_are_no_numbers_are_none(token, size):
+    inference = Inference(Network(Answers(), CpuBackend()), size)
+    assert inference.logits(rows_of(1, 2, 3))[0][:, 1].tolist() == [1, 2, 3]
+    with pytest.raises(NoAnswer, match=r"answer to rows 5, 9 of a\.csv is not finite .*broken weights") as found:
+        inference.logits(rows_of(1, token, 3, token, 4))
+    assert "--use_cpu" not in str(found.value), "that is where it ran"
+    with pytest.raises(NoAnswer, match=r"answer to row 3 of a\.csv is"):
+        inference.logits(rows_of(token))
+    with pytest.raises(NoAnswer, match=r"answer to texts\[5\], texts\[7\] is"):
+        inference.logits(rows_of(1, token, token, origin=""))
+
+
+def test_the_ways_out_of_a_gpu_in_half_precision():
+    with pytest.raises(NoAnswer) as found:
+        Inference(Network(Answers(), Gpu(), "bf16")).logits(rows_of(7))
+    for words in ("a fault of the device mps", "--use_cpu, for predict --device cpu", "leave --bf16 out", "torch"):
+        assert words in str(found.value)
+
+
+def test_answers_are_looked_at_on_the_way(monkeypatch):
+    """Not only when the last of a large file is there."""
+    monkeypatch.setattr("pippin.training.inference._Answers._ROOM", 2)
+    told: list[int] = []
+    with pytest.raises(NoAnswer, match="row 3 of"):
+        Inference(Network(Answers(), CpuBackend()), 1).logits(rows_of(7, *[1] * 50), told.append)
+    assert sum(told) < 4
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_metrics_beyond_all_numbers():
+    from pippin.data.labels import Labels
+    from pippin.data.tasks import Task
+    from pippin.training.inference import evaluate
+    from pippin.training.losses import Loss
+
+    class Huge(Answers):
+        def forward(self, **inputs):
+            return type("Answer", (), {"logits": inputs["input_ids"][:, :1].float() * 1e30})
+
+    encoded = replace(rows_of(1, 6, 2), labels=np.array([1.0, 2.0, 3.0], np.float32))
+    task = Task(metrics=("mse",), regression=True)
+    with pytest.raises(NoAnswer, match=r"mse and loss .* largest answer is 6e\+30, to row 5 of a\.csv"):
+        evaluate(Inference(Network(Huge(), CpuBackend())), encoded, task, Labels((), True), Loss(True))
+
+
+def test_an_evaluation_without_numbers_saves_the_weights(run_cli, word_file, tiny_model, monkeypatch):
+    """They are sound: it is the answers that are not."""
+    logits = Network.logits
+
+    def broken(self, batch):
+        found = logits(self, batch)
+        return found if self.model.training else found * nan
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Network, "logits", broken)
+        code, err = run_broken(run_cli, word_file, tiny_model, "--max_steps", 4, "--eval_steps", 2)
+    assert code == 2
+    assert f" of {word_file} is not finite (NaN or infinity)" in err
+    assert err.endswith("Step 2 of 4 is saved.")
+    assert Path("run/checkpoints/step-2/model.safetensors").exists()
+    assert run_cli("resume", "run")[0] == 0
 
 
 def break_losses(monkeypatch, from_step: int, seen: list[set[int]]) -> None:

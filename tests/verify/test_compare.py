@@ -11,10 +11,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from verify_helpers import another, bert, by_name, wrong_ones
 
+from pippin.errors import PippinError
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.verify.compare import compare
 from pippin.verify.trace import Experiment
-from pippin.verify.verdict import MODES, PADDED
+from pippin.verify.verdict import EVALUATION, MODES, PADDED, TRAINING
 
 
 @pytest.fixture
@@ -177,8 +178,25 @@ def test_gradients_that_change_from_run_to_run_are_found(experiment):
     assert not findings["a second time"].agrees
 
 
-def test_a_cpu_that_computes_no_number_agrees_with_nothing(experiment):
+def test_a_model_that_gives_no_numbers_on_the_cpu_either_is_not_compared(experiment):
     with torch.no_grad():
-        experiment.model.classifier.bias.fill_(float("nan"))
-    findings = compare(experiment, CpuBackend(), CpuBackend(), "fp32")
-    assert not any(each.agrees for each in findings)
+        experiment.model.get_input_embeddings().weight[experiment.encoded.tokens[0]] = float("nan")
+    with pytest.raises(PippinError, match=r"answer to texts\[0\].* is not finite .* broken weights"):
+        compare(experiment, CpuBackend(), CpuBackend(), "fp32")
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_no_number_on_the_device_is_a_difference(experiment, bad):
+    class Device(CpuBackend):
+        """One number is none, in evaluation alone."""
+
+        def guard(self, model):
+            def spoil(module, _, found):
+                return found if module.training else found.index_fill(0, torch.tensor([0]), bad)
+
+            model.classifier.register_forward_hook(spoil)
+
+    findings = by_name(compare(experiment, CpuBackend(), Device(), "fp32"))
+    assert not findings[EVALUATION].agrees
+    assert not findings[EVALUATION].is_finite
+    assert findings[TRAINING].agrees

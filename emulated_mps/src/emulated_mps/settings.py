@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 
-#: The chips on which products over long inner dimensions went wrong.
-_FIRST_GENERATIONS = ("M1", "M2")
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -36,17 +33,23 @@ class Settings:
 
     @property
     def bugs(self) -> int:
-        """Wrong results to give, as bits: see KnownBug in native/state.h. Releases are inferred from dates of fixes."""
-        if not self.known_bugs:
-            return 0
-        release = number(self.torch)
-        early_chip = any(name in self.chip.split() for name in _FIRST_GENERATIONS)
-        layer_norm, long_linear, causal = 1, 2, 4
-        return (
-            (layer_norm if release < 213 else 0)
-            | (long_linear if release < 213 and early_chip else 0)
-            | (causal if release < 215 else 0)
+        """Wrong results to give, as bits in the order of KnownBug in native/state.h.
+
+        Which release has which stands in Pippin's table of faults, with the evidence (backends/mps_hazards.py).
+        """
+        release, macos, words = number(self.torch), number(self.macos), self.chip.split()
+        early_chip = "M1" in words or "M2" in words
+        found = (
+            release < 213,
+            release < 214 and early_chip,
+            release >= 214 and early_chip,
+            True,
+            release < 214 and "M1" in words and 2600 <= macos < 2700,
+            release < 209,
+            release >= 213,
+            208 <= release < 211,
         )
+        return sum(on << place for place, on in enumerate(found)) if self.known_bugs else 0
 
     @classmethod
     def parse(cls, text: str) -> Settings:

@@ -127,7 +127,8 @@ def to_label(
         columns = [_texts(table, name) for name in names]
         filled = [place for place, row in enumerate(zip(*columns, strict=True)) if all(row)]
         texts, *pairs = [[column[place].lstrip()[:most] for place in filled] for column in columns]
-        yield (table, filled), Examples(texts, pairs[0] if pairs else None, None, [], table.origin)
+        rows = [table.first + place + 1 for place in filled]
+        yield (table, filled), Examples(texts, pairs[0] if pairs else None, None, rows, table.origin)
 
 
 def _texts(table: Table, name: str) -> list[str]:

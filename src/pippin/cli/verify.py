@@ -13,8 +13,9 @@ Usage: pippin verify [FILE|FOLDER] [--flag value ...] [--json]
 Takes the words of `pippin train`, and instead of training runs the model on a few of the rows, once on the CPU in
 fp32 and once on the device that training would use: logits with and without gradients, loss, the gradient of every
 parameter, the weights after one optimiser step, a row alone and beside a longer one, and all of it a second time; for
-models that look back, that no token sees a later one. Dropout is off, and labels are others than the rows have, so that
-a model that knows them has gradients to compare. What may differ follows from the rounding of the precision.
+models that look back, that no token sees a later one; for models with a window, rows that are padded beyond it. Dropout
+is off, and labels are others than the rows have, so that a model that knows them has gradients to compare. What may
+differ follows from the rounding of the precision; NaN is always a difference.
 
 Where something differs by more, the model is walked through, and the first module is named that is wrong alone, given
 what the CPU's was given.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -34,6 +35,10 @@ class Encoded:
     pad_token: int = 0
     pad_left: bool = False
     """Whether the model wants its padding before the text."""
+    origin: str = ""
+    """Where the rows stand, such as the name of a file; empty for texts of a program."""
+    rows: Sequence[int] = ()
+    """Their numbers there."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -84,6 +89,8 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, fresh: bool = Fa
         unknown=float((tokens == tokenizer.unk_token_id).mean()) if tokenizer.unk_token_id is not None else 0.0,
         pad_token=tokenizer.pad_token_id or 0,
         pad_left=tokenizer.padding_side == "left",
+        origin=examples.origin,
+        rows=examples.rows,
     )
 
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from pippin.drop_in.packed_forward import hooks_of
 from pippin.errors import PippinError
 from pippin.machine.backends.base import Backend
@@ -53,6 +55,23 @@ def refuse_too_many_rows(model: Any, args: Any, backend: Backend, rows: int, len
         else "Shorten the rows, or train on the CPU with use_cpu=True."
     )
     raise PippinError(f"{rows} rows of {length} tokens at once are too many for this device: {why}. {advice}")
+
+
+def refuse_nan(predictions: Any, device: str) -> None:
+    """Stop where what a model predicted is no number. Infinity may be meant: some models rule answers out with it."""
+    if isinstance(predictions, (tuple, list)):
+        for part in predictions:
+            refuse_nan(part, device)
+        return
+    if not isinstance(predictions, np.ndarray) or predictions.dtype.kind != "f" or not predictions.size:
+        return
+    rows = np.flatnonzero(np.isnan(predictions).reshape(len(predictions), -1).any(1))
+    if len(rows):
+        gpu = f"a fault of the device {device}: set use_cpu=True, or take another release of torch; "
+        raise PippinError(
+            f"{len(rows)} of {len(predictions)} predictions are NaN, the first being that of row {rows[0]} (from 0). "
+            f"Likely causes: {gpu if device != 'cpu' else ''}numbers beyond the range of fp16; broken weights."
+        )
 
 
 def _work(config: Any, args: Any) -> Work:

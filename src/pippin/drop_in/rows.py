@@ -103,9 +103,10 @@ def _foreign_part(model: Any) -> str | None:
     for name, module in model.named_modules():
         if name and "forward" in module.__dict__:
             return name
-        if type(module).__module__.startswith("peft."):
+        kind = getattr(module, "stands_for", type(module))  # a guard of the device's
+        if kind.__module__.startswith("peft."):
             adapted.add(name)
-        elif stock.get(name) is not type(module) and not any(name.startswith(f"{over}.") for over in adapted):
+        elif stock.get(name) is not kind and not any(name.startswith(f"{over}.") for over in adapted):
             return name
     return None
 

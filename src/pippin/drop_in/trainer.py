@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from transformers import Seq2SeqTrainer as TheirSeq2SeqTrainer
 from transformers import Trainer as TheirTrainer
 
 from pippin.drop_in import checkpoints
-from pippin.drop_in.device_faults import attending_safely, guarded, refuse_too_many_rows
+from pippin.drop_in.device_faults import attending_safely, guarded, refuse_nan, refuse_too_many_rows
 from pippin.drop_in.labels import with_numbers
 from pippin.drop_in.loss_scale import ignores_number_of_items, never_looks_at_number_of_items
 from pippin.drop_in.packed_forward import PackedForward
@@ -96,15 +96,28 @@ class DropIn(TheirTrainer):
         with self._without_padding():
             return super().prediction_step(*arguments, **named)
 
-    def _without_padding(self, until_backward: bool = False) -> AbstractContextManager[None]:
-        """While it lasts, calls of the model leave the padding out, or are made safe at least."""
+    def evaluation_loop(self, *arguments: Any, **named: Any) -> Any:
+        found = super().evaluation_loop(*arguments, **named)
+        refuse_nan(found.predictions, self.args.device.type)
+        for name, value in (found.metrics or {}).items():
+            if isinstance(value, float) and math.isnan(value):  # of labels that are all left out, it may be meant
+                say(f"{name} is NaN.", again=True)
+        return found
+
+    @contextmanager
+    def _without_padding(self, until_backward: bool = False) -> Iterator[None]:
+        """While it lasts, calls of the model are safe on the device, and leave the padding out where they can."""
         if self._backend is None:
-            return nullcontext()
+            yield
+            return
         if self._asked_for is not self.model:  # model_init makes new ones
+            self._backend.lay_out(self.model)
             self._asked_for, self._forward = self.model, self._make_forward(self._backend)
-        if self._forward is None:
-            return attending_safely(self.model, self.args, self._backend)
-        return self._forward.standing_in(until_backward)
+        with (
+            attending_safely(self.model, self.args, self._backend),
+            self._forward.standing_in(until_backward) if self._forward else nullcontext(),
+        ):
+            yield
 
     def _make_forward(self, backend: Backend) -> PackedForward | None:
         if self.rows_plan().value == AS_GIVEN:

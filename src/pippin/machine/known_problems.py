@@ -32,21 +32,21 @@ class KnownProblem:
 
 #: Faults of releases that Pippin does not take are left out.
 KNOWN_PROBLEMS = (
-    KnownProblem(  # pytorch#181485: emptying the cache drops compiled graphs only from 2.13 on
+    KnownProblem(  # pytorch#181485 of April 2026: in 2.13.0's wheel emptying the cache drops graphs, in 2.12.0's not
         "every new batch shape takes memory that is never given back",
         torch_before=(2, 13),
         way_round="leave padding to Pippin, which keeps to few shapes",
     ),
-    KnownProblem(  # isneginf, which masked attention calls, got its kernel in 2.6
+    KnownProblem(  # isneginf, which masked attention calls, got its kernel in 2.6, by the wheels' lists of operators
         "attention over padded rows may run partly on the CPU, which is slow",
         torch_before=(2, 6),
     ),
-    KnownProblem(  # pytorch#77764
+    KnownProblem(  # pytorch#77764; the macOS is named in torch's own message
         "sums over 64-bit integers are missing, and some models count positions with them",
         macos_before=(13, 3),
         way_round="train those models with --use_cpu",
     ),
-    KnownProblem(  # pytorch#128393
+    KnownProblem(  # pytorch#128393; torch itself asks for macOS 15 before it reads them in place
         "tensors that are not contiguous are copied first, which is slower than in macOS 15 and went wrong at times",
         macos_before=(15, 0),
     ),

@@ -10,6 +10,8 @@ class Work:
     precision: str = "fp32"
     looks_back: bool = False
     """Whether the model's attention is causal: each token sees only those before it."""
+    has_window: bool = False
+    """Whether tokens see only those near them, in some layer at least."""
     uneven_heads: bool = False
     """Whether attention's values have another width than its queries."""
     heads: int = 1

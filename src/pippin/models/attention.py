@@ -7,6 +7,19 @@ from typing import Any
 from pippin.machine.work import Work
 from pippin.models.families import FAMILIES
 
+#: What configurations call the tokens that one token sees, where those are not all.
+_WINDOWS = (
+    "sliding_window",
+    "sliding_window_size",
+    "sliding_windows",
+    "local_attention",
+    "attention_window",
+    "attention_windows",
+    "attention_window_size",
+    "attention_chunk_size",
+    "window_size",
+)
+
 
 def work_of(config: Any, precision: str = "fp32") -> Work:
     """What a model of this configuration asks of a device, as far as its attention tells."""
@@ -15,6 +28,7 @@ def work_of(config: Any, precision: str = "fp32") -> Work:
     return Work(
         precision=precision,
         looks_back=looks_back(config),
+        has_window=window_of(config) is not None,
         uneven_heads=_has_uneven_heads(text),
         heads=max(heads) if isinstance(heads, (list, tuple)) else heads,  # some name a number for each layer
     )
@@ -37,6 +51,22 @@ def looks_back(config: Any) -> bool:
     )
 
     return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+
+def window_of(config: Any) -> int | None:
+    """How far at most a token sees in the layers where it does not see the whole row; None where it always does.
+
+    Some configurations count to one side, some to both, some name a number for each layer: this is the largest.
+    """
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    if getattr(text, "use_sliding_window", True) is False:
+        return None
+    found: list[int] = []
+    for name in _WINDOWS:
+        value = getattr(text, name, None)
+        values = value if isinstance(value, (list, tuple)) else [value]
+        found += [each for each in values if type(each) is int and each > 0]
+    return max(found, default=None)
 
 
 def _has_uneven_heads(config: Any) -> bool:

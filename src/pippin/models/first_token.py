@@ -1,7 +1,8 @@
 """The last layer for first tokens only: a classification head reads nothing else.
 
 Keys and values are made for every token; queries, what follows attention, and the feed-forward part for the first
-token of each row. The numbers are the same, and most of a layer's work falls away.
+token of each row. The numbers are the same, and most of a layer's work falls away. Whatever the layout, first tokens go
+through the layer as 1 × rows × width: as so many matrices of one row they are slow on some devices, or even wrong.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ def read_first_tokens(model: Any, family: Family, layout: Layout) -> list[Remova
     """Make the last layer of a model give rows × 1 × width: their first tokens, until what comes back is removed."""
     last = layers_of(model)[-1]
     if family.key is None or family.value is None:
-        cut = lambda _, __, found: _as_rows(_mapped(found, lambda x: _firsts(x, layout)), layout)  # noqa: E731
-        return [last.register_forward_hook(cut)]
+        return [last.register_forward_hook(lambda _, __, found: _as_rows(_mapped(found, lambda x: _firsts(x, layout))))]
     hooks = _Shortcut(layout).attach(last, last.get_submodule(family.key), last.get_submodule(family.value))
-    return [*hooks, last.register_forward_hook(lambda _, __, found: _as_rows(found, layout))]
+    return [*hooks, last.register_forward_hook(lambda _, __, found: _as_rows(found))]
 
 
 def layers_of(model: Any) -> torch.nn.ModuleList:
@@ -67,19 +67,20 @@ class _Shortcut:
         return self._shortened(values)
 
     def _shortened(self, tokens: torch.Tensor) -> torch.Tensor:
-        return tokens[:, : 1 if self.layout.packing is None else self.layout.packing.rows]
+        packing = self.layout.packing
+        return tokens[:, 0][None] if packing is None else tokens[:, : packing.rows]
 
 
 def _firsts(tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """The first token of each row: rows × 1 × width of padded rows, 1 × rows × width of packed ones."""
+    """The first token of each row: 1 × rows × width."""
     if layout.packing is None:
-        return tokens[:, :1]
+        return tokens[:, 0][None]
     return tokens.index_select(1, layout.packing.starts[: layout.packing.rows])
 
 
-def _as_rows(found: Any, layout: Layout) -> Any:
-    """Rows × 1 × width, whatever the layout."""
-    return found if layout.packing is None else _mapped(found, lambda tokens: tokens.transpose(0, 1))
+def _as_rows(found: Any) -> Any:
+    """Rows × 1 × width, as the head expects them."""
+    return _mapped(found, lambda tokens: tokens.transpose(0, 1))
 
 
 def _mapped(found: Any, change: Any) -> Any:

@@ -58,7 +58,7 @@ class Network:
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision)
         if dtype is not None:
             for module in self.model.modules():
-                if type(module) is torch.nn.Linear:
+                if isinstance(module, torch.nn.Linear):
                     module.to(dtype)
 
     def logits(self, batch: Batch) -> torch.Tensor:

@@ -89,7 +89,7 @@ def _packed(
 
 
 def _padded(attend: Attention) -> Attention:
-    """The same with the keys and values that were set aside."""
+    """The same with the keys and values that were set aside, for queries that lie as first tokens do."""
 
     def attend_to_all(
         module: Any,
@@ -99,8 +99,13 @@ def _padded(attend: Attention) -> Attention:
         attention_mask: torch.Tensor | None,
         **settings: Any,
     ) -> tuple[torch.Tensor, Any]:
-        key, value = _all_tokens(module.pippin_layout, key, value)
-        return attend(module, query, key, value, _of_queries(attention_mask, query), **settings)
+        layout: Layout = module.pippin_layout
+        if layout.set_aside is None:
+            return attend(module, query, key, value, attention_mask, **settings)
+        key, value = _all_tokens(layout, key, value)
+        first = None if attention_mask is None else attention_mask[:, :, :1]
+        found, shares = attend(module, query.transpose(0, 2), key, value, first, **settings)
+        return found.transpose(0, 1), shares
 
     return attend_to_all
 
@@ -113,8 +118,3 @@ def _all_tokens(layout: Layout, key: torch.Tensor, value: torch.Tensor) -> tuple
     heads, width = key.shape[1], key.shape[3]
     key, value = (tensor.unflatten(-1, (heads, width)).transpose(1, 2) for tensor in aside)
     return key, value
-
-
-def _of_queries(mask: torch.Tensor | None, query: torch.Tensor) -> torch.Tensor | None:
-    """The mask of the queries that are left."""
-    return None if mask is None else mask[:, :, : query.shape[2]]

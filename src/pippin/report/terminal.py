@@ -147,6 +147,8 @@ class Terminal:
             mark = "[green]ok  [/green]" if finding.agrees else "[red]bad [/red]"
             worst = "" if finding.agrees else _place(finding)
             figures = f"differs by {finding.error:.1e} (up to {finding.allowed:.1e} is rounding){worst}"
+            if not finding.is_finite:
+                figures = f"is no number there (NaN or infinity), or missing{worst}"
             self.line(f"{mark}  {finding.name:{width}}  {escape(figures)}")
         rounding = (
             "" if verdict.precision == "fp32" else f", as far as the rounding of {verdict.precision} lets one see"

@@ -1,17 +1,24 @@
-"""Losses, gradients and weights that are no numbers, told with the step, its rows and the likely causes."""
+"""Losses, gradients, weights and answers that are no numbers, told with the rows and the likely causes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
 from pippin.errors import PippinError
+from pippin.models.network import Network
 
 #: Most row numbers in a message.
 _MOST_ROWS = 32
+
+
+class NoAnswer(PippinError):
+    """A model with sound weights gives something that is no number."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +36,9 @@ class NotFinite:
         causes = "; ".join(self._causes(what, step, places))
         return PippinError(
             f"training stopped: the {what} of step {step} {'are' if what == 'weights' else 'is'} not finite (NaN or "
-            f"infinity). Rows of that step in {self.examples.origin}: {self._numbers(places)}. Likely causes: {causes}."
+            f"infinity). Rows of that step in {self.examples.origin}: {_listed(self.examples.rows, places)}. "
+            f"Likely causes: {causes}."
         )
-
-    def _numbers(self, places: np.ndarray) -> str:
-        shown = ", ".join(str(self.examples.rows[place]) for place in places[:_MOST_ROWS])
-        return f"{shown} and {len(places) - _MOST_ROWS} more" if len(places) > _MOST_ROWS else shown
 
     def _causes(self, what: str, step: int, places: np.ndarray) -> list[str]:
         causes = ["a learning rate that is too high: try a tenth with --learning_rate"]
@@ -47,6 +51,49 @@ class NotFinite:
             number, row = self.examples.labels[largest], self.examples.rows[largest]
             causes.append(f"an extreme number to learn: the largest is {number:g} in row {row}, mend it or scale all")
         return causes
+
+
+def require_finite(logits: np.ndarray, places: np.ndarray, encoded: Encoded, network: Network) -> None:
+    """Stop where a model's answer to one of these rows is no number: nothing that follows from it would be right."""
+    bad = np.sort(places[~np.isfinite(logits).all(axis=1)])
+    if len(bad):
+        raise _no_answer(f"the model's answer to {_rows(encoded, bad)} is not finite (NaN or infinity)", network)
+
+
+def require_finite_metrics(metrics: dict[str, float], logits: np.ndarray, encoded: Encoded, network: Network) -> None:
+    """The same for what is computed from finite answers, which can be too large for it."""
+    bad = [name for name, value in metrics.items() if not np.isfinite(value)]
+    if bad:
+        place = int(np.abs(logits).max(axis=1).argmax())
+        found = f"{' and '.join(bad)} cannot be computed, since they are beyond all numbers"
+        largest = f"the largest answer is {np.abs(logits[place]).max():g}, to {_rows(encoded, np.array([place]))}"
+        raise _no_answer(f"{found}: {largest}", network)
+
+
+def _no_answer(what: str, network: Network) -> NoAnswer:
+    device, precision = network.backend.kind, network.precision
+    causes = ["a model with broken weights, or one that too high a --learning_rate has spoilt"]
+    if precision in ("fp16", "bf16"):
+        causes.insert(0, f"numbers beyond the range of {precision}: leave --{precision} out")
+    if device != "cpu":
+        causes.insert(
+            0,
+            f"a fault of the device {device}: use the CPU (--use_cpu, for predict --device cpu) or another release of "
+            "torch; `pippin verify` compares the two",
+        )
+    return NoAnswer(f"{what}. Likely causes: {'; '.join(causes)}.")
+
+
+def _rows(encoded: Encoded, places: np.ndarray) -> str:
+    """How a user calls these rows: by their numbers in the file, or by their places in a list of texts."""
+    if encoded.origin:
+        return f"row{'s' * (len(places) > 1)} {_listed(encoded.rows, places)} of {encoded.origin}"
+    return _listed(encoded.rows, places, "texts[{}]")
+
+
+def _listed(numbers: Sequence[int], places: np.ndarray, form: str = "{}") -> str:
+    shown = ", ".join(form.format(numbers[place] if len(numbers) else place) for place in places[:_MOST_ROWS])
+    return f"{shown} and {len(places) - _MOST_ROWS} more" if len(places) > _MOST_ROWS else shown
 
 
 def all_finite(model: torch.nn.Module) -> bool:

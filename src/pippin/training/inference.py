@@ -21,6 +21,7 @@ from pippin.data.tasks import Task
 from pippin.failures.work import repeatable
 from pippin.machine.backends.base import Backend
 from pippin.models.network import Network
+from pippin.training.finite import require_finite, require_finite_metrics
 from pippin.training.losses import Loss
 from pippin.training.metrics import decide, score
 from pippin.training.replays import Replays
@@ -50,11 +51,11 @@ class Inference:
         return self.network.backend
 
     def logits(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> tuple[np.ndarray, int]:
-        """The logits of every row in input order, and the number of batches that it took."""
+        """The logits of every row in input order, and the number of batches that it took; an error where one is NaN."""
         model = self.network.model
         was_training = model.training
         model.eval()
-        answers = _Answers()
+        answers = _Answers(lambda rows, logits: require_finite(logits, rows, encoded, self.network))
         left = np.arange(len(encoded))
         with torch.inference_mode(), self.backend.own_stream():
             while len(left):
@@ -140,7 +141,9 @@ class _Answers:
     #: Batches between fetches.
     _ROOM = 64
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[np.ndarray, np.ndarray], None]) -> None:
+        self.check = check
+        """Hears of rows and their logits as they are fetched, when looking at them costs nothing."""
         self.batches = 0
         self.waiting: list[tuple[np.ndarray, torch.Tensor]] = []
         self.fetched: list[tuple[np.ndarray, np.ndarray]] = []
@@ -167,7 +170,9 @@ class _Answers:
     def _fetch(self) -> None:
         if self.waiting:
             rows = np.concatenate([rows for rows, _ in self.waiting])
-            self.fetched.append((rows, torch.cat([logits for _, logits in self.waiting]).cpu().numpy()))
+            logits = torch.cat([logits for _, logits in self.waiting]).cpu().numpy()
+            self.check(rows, logits)
+            self.fetched.append((rows, logits))
             self.waiting = []
 
 
@@ -212,4 +217,5 @@ def evaluate(
     predictions = decide(logits, labels)
     metrics = score(task, predictions, encoded.labels)
     metrics["loss"] = float(loss(torch.from_numpy(logits), torch.from_numpy(encoded.labels))) / len(encoded)
+    require_finite_metrics(metrics, logits, encoded, inference.network)
     return Evaluation(metrics, predictions, encoded.labels, logits, seconds, len(encoded), batches)

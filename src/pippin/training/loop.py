@@ -11,6 +11,7 @@ import numpy as np
 from pippin.checkpoints.weights import load_weights
 from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
+from pippin.errors import PippinError
 from pippin.failures.work import repeatable
 from pippin.machine.backends.base import Backend
 from pippin.plan.guards import asked_rows
@@ -18,7 +19,7 @@ from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.runs.events import Events
 from pippin.training.best import BestSoFar
-from pippin.training.finite import NotFinite
+from pippin.training.finite import NoAnswer, NotFinite
 from pippin.training.fitting import FittingStep
 from pippin.training.inference import Evaluation
 from pippin.training.interrupts import Interrupted, Interrupts
@@ -179,8 +180,15 @@ def _log(job: Training, now: Progress, meter: Meter) -> None:
 def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -> bool:
     """Evaluate, say so, and tell whether this is the model to keep."""
     meter.check_finite(job.step.model)
-    with meter.paused():
-        evaluation = job.evaluate()
+    try:
+        with meter.paused():
+            evaluation = job.evaluate()
+    except NoAnswer as error:
+        if not now.step:
+            raise
+        _save(job, now, meter, goes_on=False)  # the weights are sound
+        job.saver.wait()
+        raise PippinError(f"{error} Step {now.step} of {job.plan.steps.value} is saved.") from None
     best = now.best if follow else None
     improved = best is not None and best.update(evaluation.metrics[best.metric], now.step)
     if job.step.metric_decides_rate:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from pippin.machine.backends.base import Backend
 from pippin.models.network import Network
+from pippin.training.finite import require_finite
 from pippin.verify.distance import Tensors, distance, distances, worst
 from pippin.verify.invariants import before_a_changed_token, beside_a_longer_row
 from pippin.verify.rounding import rounding
@@ -58,7 +60,12 @@ def compare_in_place(experiment: Experiment, cpu: Backend, device: Backend, prec
 def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precision: str) -> Reference:
     """Run the model on the CPU in fp32, and once more with rounded products, to see what that does."""
     exact = allowed_error(model)
-    wanted = measure(experiment, Network(model, cpu))
+    network = Network(model, cpu)
+    wanted = measure(experiment, network)
+    # A model that gives NaN everywhere is not the device's fault, and has nothing to be compared.
+    places = np.concatenate([np.sort(rows) for rows in experiment.batches])
+    for logits in (wanted.evaluated, wanted.logits):
+        require_finite(logits.numpy(), places, experiment.encoded, network)
     with rounding(yardstick(precision)):
         rounded = measure(experiment, Network(model, cpu))
     # The loss is one number, which can be right by luck where the logits are not.

@@ -18,6 +18,8 @@ from pippin.verify.walk import located
 
 #: Rows, if possible of no more tokens than this, among the first of the job's.
 _ROWS, _TOKENS, _AMONG = 4, 32, 1000
+#: Most tokens of a row that is made for a model with a window.
+_LONGEST = 512
 
 
 def verify_first(job: PlannedJob, device: Backend, say: Callable[[str], None]) -> str:
@@ -66,11 +68,12 @@ def _compare(job: PlannedJob, cpu: Backend, device: Backend) -> Verdict:
     precision, batches = shown_precision(job), [short_rows(rows_of(job).lengths)]
     lacking = device.counting_fallbacks(lambda operator: None) if job.recipe.mps_fallback == "on" else nullcontext()
     with lacking:
-        findings = compare_in_place(experiment_of(job, batches, device), cpu, device, precision)
+        experiment = experiment_of(job, batches, device, _LONGEST)
+        findings = compare_in_place(experiment, cpu, device, precision)
         if not all(finding.agrees for finding in findings):
             # The walk wants the model on the CPU: the one of the comparison is on the device by now.
-            findings = located(findings, experiment_of(job, batches, device), cpu, device, precision)
-    return Verdict(device.kind, precision, job.model, len(batches[0]), tuple(findings))
+            findings = located(findings, experiment_of(job, batches, device, _LONGEST), cpu, device, precision)
+    return Verdict(device.kind, precision, job.model, experiment.rows, tuple(findings))
 
 
 def _refusal(verdict: Verdict) -> str:
@@ -84,4 +87,6 @@ def _refusal(verdict: Verdict) -> str:
 
 
 def _figures(finding: Finding) -> str:
+    if not finding.is_finite:
+        return "are no numbers there (NaN or infinity), or missing"
     return f"differ by {finding.error:.1e}, where up to {finding.allowed:.1e} is rounding"

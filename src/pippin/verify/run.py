@@ -15,7 +15,7 @@ from pippin.data.encoding import Encoded
 from pippin.errors import PippinError
 from pippin.machine.backends import get_backend
 from pippin.machine.backends.base import Backend
-from pippin.models.attention import work_of
+from pippin.models.attention import window_of, work_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.loading import load_model
 from pippin.plan.frozen import NOTHING, frozen_layers
@@ -28,6 +28,7 @@ from pippin.verify.compare import compare
 from pippin.verify.trace import Experiment
 from pippin.verify.verdict import Verdict
 from pippin.verify.walk import located
+from pippin.verify.window import past_window
 
 _BATCHES, _ROWS = 2, 8
 
@@ -50,8 +51,13 @@ def verify(job: PlannedJob) -> Verdict:
     return Verdict(device.kind, shown_precision(job), job.model, experiment.rows, tuple(findings))
 
 
-def experiment_of(job: PlannedJob, batches: Sequence[np.ndarray], device: Backend) -> Experiment:
-    """The job's model as it is trained, with its weights on the CPU and without dropout, and some of its rows."""
+def experiment_of(
+    job: PlannedJob, batches: Sequence[np.ndarray], device: Backend, longest: int | None = None
+) -> Experiment:
+    """The job's model as it is trained, with its weights on the CPU and without dropout, and some of its rows.
+
+    Where the model has a window, rows past it are added, unless they were longer than the job's or than ``longest``.
+    """
     plan = job.plan
     seed_everything(job.recipe.seed, device)  # the new head draws from here
     config = without_dropout(copy.deepcopy(job.config))
@@ -59,6 +65,10 @@ def experiment_of(job: PlannedJob, batches: Sequence[np.ndarray], device: Backen
     if plan.frozen.value != NOTHING:
         FrozenPart(model, frozen_layers(plan.frozen.value))
     rows = rows_of(job)
+    if window := window_of(config):
+        limit = min(plan.max_length.value, longest or plan.max_length.value)
+        rows, more = past_window(rows, np.concatenate(list(batches)), window, limit)
+        batches = [*batches, *more]
     return Experiment(
         model,
         replace(rows, labels=other_labels(rows.labels, job.data.labels.outputs)),

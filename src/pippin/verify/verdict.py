@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 #: What is compared.
@@ -32,6 +33,11 @@ class Finding:
     @property
     def agrees(self) -> bool:
         return self.error <= self.allowed
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether there were numbers to compare."""
+        return math.isfinite(self.error)
 
     @property
     def share(self) -> float:

@@ -122,7 +122,8 @@ void emulated_mps_set_own_kernels(const char* names) {
   own_kernels = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", c10::DispatchKey::MPS, __FILE__, __LINE__);
   std::istringstream words(names);
   for (std::string name; words >> name;)
-    own_kernels->impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&em::dispatch>());
+    own_kernels->impl(name.c_str(), name == "linear" ? torch::CppFunction::makeFromBoxedFunction<&em::linear>()
+                                                     : torch::CppFunction::makeFromBoxedFunction<&em::dispatch>());
 }
 
 void emulated_mps_record(bool on) {

@@ -139,9 +139,22 @@ inline std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor& input, c
   if (mask[0]) to_input = g.mm(w).view(x.sizes());
   if (mask[1]) to_weight = g.t().mm(rows(x));
   if (mask[2]) to_bias = g.sum(0);
-  // https://github.com/pytorch/pytorch/issues/177116: gradients a thousand times too large on the first two generations of chips.
-  if (mask[1] && has_bug(LongLinearGradients) && g.size(0) > 32767) to_weight.mul_(1000);
+  // https://github.com/pytorch/pytorch/issues/177116: gradients a thousand times too large on the first two generations of chips,
+  // where both sides of the result are 16 or more. https://github.com/pytorch/pytorch/issues/195163: the fix leaves two lengths.
+  const auto length = g.size(0);
+  const bool wrong = (has_bug(LongLinearGradients) && length >= 32767) ||
+                     (has_bug(BorderLinearGradients) && (length == 32767 || length == 32768));
+  if (mask[1] && wrong && to_weight.size(0) >= 16 && to_weight.size(1) >= 16) to_weight.mul_(1000);
   return {aliases.on_device(to_input), aliases.on_device(to_weight), aliases.on_device(to_bias)};
+}
+
+// https://github.com/pytorch/pytorch/issues/188438: a matrix by a vector, with a bias that is not added.
+inline void linear(const c10::OperatorHandle& op, Stack* stack) {
+  const auto& input = torch::jit::peek(*stack, 0, 3).toTensor();
+  auto& bias = torch::jit::peek(*stack, 2, 3);
+  const bool is_vector = input.dim() == 1 || input.size(-2) == 1;
+  if (has_bug(LostBias) && is_vector && input.is_contiguous() && bias.isTensor()) bias = c10::IValue();
+  dispatch(op, stack);
 }
 
 // ---- attention: one way with gradients or dropout, another without
@@ -196,8 +209,18 @@ inline std::tuple<Tensor, Tensor> attention_for_evaluation(const Tensor& query, 
     auto hidden = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool)).tril_().logical_not_();
     scores.masked_fill_(hidden, -std::numeric_limits<double>::infinity());
   }
-  if (mask && mask->defined()) scores = scores + aliases.on_cpu(*mask);
-  const auto weights = at::softmax(scores, -1);
+  const bool masked = mask && mask->defined();
+  if (masked) scores = scores + aliases.on_cpu(*mask);
+  // Short kernels, for heads of some widths. https://github.com/pytorch/pytorch/issues/163597: the queries' strides were not
+  // looked at; https://github.com/pytorch/pytorch/issues/174861: over many keys they read past the end.
+  const auto width = q.size(-1);
+  const bool is_short = q.size(-2) <= 8 && (width == 64 || width == 96 || width == 128 || width == 256);
+  const bool misread = k.size(-2) >= 1024 || (state().release == 208 && !query.is_contiguous());
+  if (has_bug(FewQueries) && is_short && !masked && misread) scores = scores * 3;
+  auto weights = at::softmax(scores, -1);
+  // https://github.com/pytorch/pytorch/issues/156707 and 167515: NaN where a query sees nothing.
+  if (!has_bug(HiddenRows) && !(has_bug(HiddenRowsOfFew) && is_short))
+    weights = weights.masked_fill(scores.eq(-std::numeric_limits<double>::infinity()).all(-1, true), 0);
   return {aliases.on_device(at::matmul(weights, v)), aliases.on_device(weights)};
 }
 

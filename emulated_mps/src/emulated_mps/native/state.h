@@ -15,7 +15,16 @@ inline const c10::Device kDevice(c10::DeviceType::MPS, 0);
 enum class Coverage : int { Native = 0, Fallback = 1, AlwaysCpu = 2, Never = 3 };
 
 // Wrong results that real releases gave without a word, as bits.
-enum KnownBug : int { LayerNormGradients = 1, LongLinearGradients = 2, LeakingCausalAttention = 4 };
+enum KnownBug : int {
+  LayerNormGradients = 1,
+  LongLinearGradients = 2,    // over 32767 rows or more
+  BorderLinearGradients = 4,  // over 32767 or 32768
+  LeakingCausalAttention = 8,
+  LostBias = 16,
+  HiddenRows = 32,            // queries that see nothing give NaN
+  HiddenRowsOfFew = 64,       // the same, where there are at most 8 queries
+  FewQueries = 128,
+};
 
 struct Usage {
   int64_t calls = 0;

@@ -171,8 +171,12 @@ class Backend:
         """A tensor on the device, by the fastest copy that is safe there."""
         return tensor.to(self.device)
 
+    def lay_out(self, model: torch.nn.Module) -> None:
+        """Make a model safe to be called on the device, whether it is trained or not."""
+
     def place(self, model: torch.nn.Module) -> torch.nn.Module:
         """A model on the device, laid out as the device needs it."""
+        self.lay_out(model)
         try:
             return model.to(self.device)
         except (RuntimeError, MemoryError) as error:

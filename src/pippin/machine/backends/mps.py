@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from pippin.errors import PippinError
 from pippin.machine.backends.base import Backend, CheckpointContexts
 from pippin.machine.backends.mps_hazards import (
+    FLAT_LINEARS,
+    LOST_BIAS,
     LSTM_DROPOUT,
     NORM_GRADIENTS,
     MacFacts,
@@ -197,17 +199,22 @@ class MpsBackend(Backend):
             tensor = tensor.float()
         return tensor.to(self.device)
 
-    def place(self, model: torch.nn.Module) -> torch.nn.Module:
+    def lay_out(self, model: torch.nn.Module) -> None:
         import torch
 
         # Convolutions misread weights that are not contiguous. Data is replaced, so that tied weights stay tied.
         for parameter in model.parameters():
-            parameter.data = parameter.data.contiguous()
+            if not parameter.is_contiguous():
+                parameter.data = parameter.data.contiguous()
         for module in model.modules():
             for name, buffer in module.named_buffers(recurse=False):
                 if buffer.dtype == torch.float64:
                     setattr(module, name, buffer.float())
-        return super().place(model)
+        mac = facts()
+        if any(hazard.is_on(mac) for hazard in FLAT_LINEARS):
+            from pippin.machine.backends.mps_guards import flatten_linears
+
+            flatten_linears(model, LOST_BIAS.is_on(mac))
 
     def guards(self, work: Work) -> dict[str, str]:
         return {hazard.name: f"{hazard.wrong} ({hazard.source})" for hazard in hazards_of(facts(), work)}

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
+from torch.nn import functional
 
 from pippin.errors import PippinError
 from pippin.machine.backends.mps_hazards import LSTM_DROPOUT
@@ -33,6 +34,31 @@ def _with_gradient(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[An
     if not inputs or not torch.is_grad_enabled() or inputs[0].requires_grad:
         return None
     return (inputs[0].detach().requires_grad_(), *inputs[1:])
+
+
+class FlatLinear(torch.nn.Linear):
+    """What a linear layer becomes: all tokens are the rows of one matrix, which newer releases see to themselves."""
+
+    stands_for = torch.nn.Linear
+    loses_bias = False
+    """Whether the device would leave out the bias of a single row."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        tokens = input.reshape(-1, input.shape[-1])
+        if self.loses_bias and self.bias is not None and len(tokens) == 1:
+            found = functional.linear(tokens, self.weight)
+            found = found + self.bias.to(found.dtype)
+        else:
+            found = functional.linear(tokens, self.weight, self.bias)
+        return found.view(*input.shape[:-1], self.out_features)
+
+
+def flatten_linears(model: torch.nn.Module, loses_bias: bool) -> None:
+    """Keep linear layers from batches of matrices, which are slow too in half precision (#189847)."""
+    for module in model.modules():
+        if type(module) is torch.nn.Linear:
+            module.__class__ = FlatLinear  # not a new module: hooks and names stay
+            module.loses_bias = loses_bias
 
 
 class _FirstRun(AbstractContextManager[None]):
