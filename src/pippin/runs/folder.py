@@ -79,18 +79,20 @@ class RunFolder:
         """
         self.path.mkdir(parents=True, exist_ok=True)
         old = {**self.before.before, **self.before.files} if self.before else {}
-        old = {name: digests for name, digests in old.items() if Path(name).name == name and name != RECORD}
+        old = {name: digests for name, digests in old.items() if Path(name).name == name}
+        home, own = self.path.resolve(), {RECORD: (), EVENTS: ()}
+        # The model that the run starts from makes room for the new one when that is there.
+        model = {name: old[name] for name in self._model_before() if name in old} if home in inputs else {}
+        others = {name: digests for name, digests in old.items() if name not in model}
         if self.before:
             self.store(self.before.id).drop_all()
-        self.run = replace(run, files={RECORD: (), EVENTS: ()}, before=old)
+        self.run = replace(run, files={**others, **own}, before=model)
         self._write_record()
-        # A file of rows is the user's from here on; the model's own make room for the new one when that is there.
-        model = set(self._model_before()) & old.keys() if self.path.resolve() in inputs else set()
-        for name in old.keys() - model:
-            if self.path.resolve() / name not in inputs:
+        for name in others.keys() - {RECORD}:
+            if home / name not in inputs:  # a file of rows is the user's from here on
                 self._drop(name)
         remove_leftovers(self.path)
-        self.update(before={name: old[name] for name in model})
+        self.update(files=own)
 
     def go_on(self, run: Run, words: str) -> None:
         """Take up the record of an unfinished run; ``words`` say from where."""
