@@ -23,7 +23,7 @@ def disk_words(path: Path, needed: int | None = None) -> Iterator[None]:
             raise
         raise PippinError(trouble(path, os.strerror(error.errno or 0), needed)) from error
     except Exception as error:
-        if "(os error " not in str(error):  # safetensors' own words for the same
+        if isinstance(error, PippinError) or "(os error " not in str(error):  # safetensors' own words for the same
             raise
         raise PippinError(trouble(path, str(error).strip(), needed)) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -11,6 +10,7 @@ from dataclasses import replace
 from pippin.checkpoints.lock import locked
 from pippin.checkpoints.store import Store
 from pippin.disk import disk_words
+from pippin.errors import PippinError
 from pippin.failures.explained import explained, write_here
 from pippin.machine.backends import get_backend
 from pippin.machine.backends.base import Backend
@@ -18,14 +18,15 @@ from pippin.machine.fallbacks import Fallbacks
 from pippin.plan.plan import Choice
 from pippin.planned import PlannedJob, plan_job
 from pippin.recipe import Recipe
-from pippin.records import from_json, to_json
+from pippin.records import to_json
 from pippin.report.card import model_card
 from pippin.report.page.history import read_history
 from pippin.report.page.live import LivePage
 from pippin.report.page.run_page import NAME as REPORT_PAGE
 from pippin.report.page.run_page import run_page
 from pippin.report.progress import TrainingProgress
-from pippin.report.report import Report
+from pippin.report.report import NAME as REPORT
+from pippin.report.report import Report, read_report
 from pippin.report.results import evaluation_results, make_report, train_results
 from pippin.report.terminal import Terminal, escape
 from pippin.report.trackers.trackers import Trackers
@@ -79,7 +80,10 @@ def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
     assert folder.before is not None
     if not keeps_checkpoints(folder.before.recipe, folder.before.plan):  # it may have died while removing them
         Store(folder.checkpoints).drop_all()
-    return from_json(Report, json.loads((folder.path / "report.json").read_text(encoding="utf-8")))
+    report = read_report(folder.path)
+    if report is None:
+        raise PippinError(f"{folder.path} is finished, but its {REPORT} is gone or damaged: there is nothing to show.")
+    return report
 
 
 def _find_resume(job: PlannedJob, session: Session, folder: RunFolder, terminal: Terminal) -> Resume | None:
@@ -212,7 +216,7 @@ def _predict(session: Session, folder: RunFolder, terminal: Terminal) -> dict[st
 
 def _publish(folder: RunFolder, report: Report, events: Events) -> None:
     folder.write_json("all_results.json", dict(sorted(report.results.items())))
-    folder.write_json("report.json", to_json(report))
+    folder.write_json(REPORT, to_json(report))
     assert folder.run is not None
     finished = replace(folder.run, status="finished", results=report.results)
     if "train_loss" in report.results:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from pippin._version import __version__
 from pippin.files import sync
+from pippin.plain_files import read_json
 
 NAME = "manifest.json"
 #: Raised when an older version could not read a checkpoint.
@@ -40,7 +41,7 @@ def seal(folder: Path, step: int) -> None:
 def read(folder: Path) -> Manifest | None:
     """The manifest of a checkpoint of ours; None where there is none that can be read."""
     try:
-        data = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        data = read_json(folder / NAME)
         if not isinstance(data["pippin"], str) or not 1 <= int(data["format"]) <= FORMAT:
             return None
         files = {str(name): (int(fact["bytes"]), str(fact["sha256"])) for name, fact in data["files"].items()}

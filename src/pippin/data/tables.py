@@ -5,6 +5,7 @@ A file of any size is looked through once when it is opened, so its mistakes are
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -14,6 +15,7 @@ from typing import Any
 from pippin.data.chunks import in_chunks
 from pippin.data.text_files import text_blocks
 from pippin.errors import PippinError, nearest
+from pippin.plain_files import odd_kind
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
@@ -177,11 +179,18 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 
 
 def _check_readable(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise PippinError(f"{path} is a link that leads to no file ({os.readlink(path)}). Name the file itself.")
     if not path.exists():
         here = [name.name for name in path.parent.iterdir()] if path.parent.is_dir() else []
         raise PippinError(f"{path}: there is no such file.{nearest(path.name, here)}")
     if path.is_dir():
         raise PippinError(f"{path} is a folder; name a file in it, such as {path / 'train.csv'}.")
+    kind = odd_kind(path)
+    if kind is not None:  # also one that somebody else put into a folder of rows
+        raise PippinError(
+            f"{path} is {kind}, and files of rows are read more than once. Save the rows to a plain file."
+        )
     if path.suffix.lower() not in (*SUFFIXES, ".txt"):
         raise PippinError(
             f"{path}: {path.suffix or 'a file without a suffix'} is not a kind of file that Pippin reads. "

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import AnyStr
 
 from pippin.errors import PippinError
+from pippin.plain_files import open_plain
 
 #: Bytes or characters read at a time.
 _BLOCK = 2**18
@@ -100,7 +101,7 @@ def lines_of(blocks: Iterable[str]) -> Iterator[str]:
 def refuse_foreign(path: Path, accepted: bytes = b"") -> None:
     """Stop at a file that cannot be read, or that is plainly of another kind than its suffix says."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             start = file.read(_LONGEST_SIGNATURE)
     except OSError as error:
         raise PippinError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -115,7 +116,7 @@ def empty_file(path: Path | str) -> PippinError:
 
 
 def _decoded_file(path: Path, encoding: str) -> Iterator[str]:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         yield from decoded(_not_blank(blocks_of(file.read), path), str(path), encoding)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
-from pippin.models import safety
+from pippin.models import bounds, safety
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
 from pippin.models.plain_bert.tokenizer import read_tokenizer
 from pippin.recipe import Recipe
@@ -47,12 +47,16 @@ def load_config(recipe: Recipe, labels: Labels | None = None, needs_weights: boo
     if Path(model).is_file():  # transformers would read it, pickle or not
         raise PippinError(f"{model} is a file; name the folder of a model.")
     if Path(model).is_dir():
+        bounds.refuse_odd_files(Path(model))
         safety.check_folder(Path(model), own_links=BUILTIN_PACKAGE in Path(model).parts)
         if needs_weights:
             safety.require_weights(Path(model))
     _check_settings(model, recipe, safety.CONFIG, safety.ADAPTER)
     if recipe.config_name:
         _check_settings(recipe.config_name, recipe, safety.CONFIG)
+    used = _find(recipe.config_name or model, safety.CONFIG, recipe)
+    if Path(model).is_dir() and needs_weights and used is not None:
+        bounds.check_weights(Path(model), used)
     plain = _plain_bert_config(Path(model), recipe, labels)
     if plain is not None:
         return plain
@@ -72,6 +76,8 @@ def load_config(recipe: Recipe, labels: Labels | None = None, needs_weights: boo
 def load_tokenizer(recipe: Recipe) -> Any:
     """The model's tokenizer."""
     name = recipe.tokenizer_name or resolve_model(recipe.model_name_or_path)
+    if Path(name).is_dir():
+        bounds.refuse_odd_files(Path(name))
     # Without its files, transformers would make up a tokenizer that knows no word.
     if Path(name).is_dir() and not any(any(Path(name).glob(pattern)) for pattern in _TOKENIZER_FILES):
         raise PippinError(
@@ -190,6 +196,7 @@ def _check_settings(name: str, recipe: Recipe, *files: str) -> None:
         if found is not None and file == safety.ADAPTER:
             raise PippinError(f"{name} is an adapter ({file}), and Pippin loads whole models. Merge it first.")
         if found is not None:
+            bounds.check_sizes(name, found)
             safety.check_settings(name, found)
 
 

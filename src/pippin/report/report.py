@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pippin.machine.fallbacks import Fallback
+from pippin.plain_files import read_json
+from pippin.records import from_json
+
+#: The report's name in the folder of a run.
+NAME = "report.json"
 
 
 @dataclass(frozen=True)
@@ -54,3 +59,11 @@ class Report:
     @property
     def path(self) -> Path:
         return Path(self.folder)
+
+
+def read_report(folder: Path) -> Report | None:
+    """What came out of the run in a folder; None where it is not finished, or the report cannot be read."""
+    try:
+        return from_json(Report, read_json(folder / NAME))
+    except (OSError, ValueError):
+        return None

@@ -17,6 +17,7 @@ from pippin.checkpoints.store import Store
 from pippin.errors import PippinError
 from pippin.files import is_staging, remove_leftovers, staging_folder, sync, write_text
 from pippin.machine.machine import Machine
+from pippin.plain_files import read_json
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
@@ -147,9 +148,9 @@ class RunFolder:
 def read_run(folder: Path) -> Run | None:
     """The record of a folder that Pippin wrote, or None."""
     try:
-        data = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        return from_json(Run, data) if "pippin" in data else None
-    except (OSError, ValueError, TypeError, KeyError):
+        data = read_json(folder / _RECORD)
+        return from_json(Run, data) if isinstance(data, dict) and "pippin" in data else None
+    except (OSError, ValueError):
         return None
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pippin.errors import not_a_run
-from pippin.records import from_json
 from pippin.report.page import sections
 from pippin.report.page.charts import run_charts
 from pippin.report.page.frame import figures_of, page
 from pippin.report.page.history import History, read_history
-from pippin.report.report import Report
+from pippin.report.report import Report, read_report
 from pippin.training.run import EVENTS, Run, read_run
 
 #: The page's name in the folder of a run.
@@ -44,8 +42,4 @@ def read_records(folder: Path) -> tuple[Run, History, Report | None]:
     run = read_run(folder)
     if run is None:
         raise not_a_run(folder)
-    try:
-        report = from_json(Report, json.loads((folder / "report.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError):
-        report = None
-    return run, read_history(folder / EVENTS), report
+    return run, read_history(folder / EVENTS), read_report(folder)
