@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 #: Where errors go that are nobody's mistake at the keyboard. Ours gets its address when the project is published.
 OUR_TRACKER = "Pippin's issue tracker"
@@ -24,6 +25,19 @@ class Mistakes(PippinError):
         else:
             lines = "\n".join(f"  {number}. {text}" for number, text in enumerate(self.mistakes, 1))
             super().__init__(f"{len(self.mistakes)} things to put right:\n{lines}")
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """A value for a message: as Python writes it, cut short where it is long.
+
+    >>> shown("a" * 99, most=8), shown(3)
+    ("'aaaaaa…", '3')
+    """
+    try:
+        text = repr(value[: most + 1] if isinstance(value, (str, bytes)) else value)
+    except (ValueError, RecursionError):  # whole numbers of thousands of digits, lists within lists
+        return f"a {type(value).__name__} of unusual size"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:

@@ -70,9 +70,7 @@ def test_every_command_refuses_it(run_cli, claiming, word_file, command):
 
 @pytest.mark.parametrize("claim", [{"num_hidden_layers": 900}, {"hidden_size": 50_000, "num_attention_heads": 10}])
 def test_a_model_that_is_larger_than_its_weights(claiming, claim):
-    with pytest.raises(
-        PippinError, match="(900 layers of width 32|2 layers of width 50,000), .* do not belong"
-    ):
+    with pytest.raises(PippinError, match="(900 layers of width 32|2 layers of width 50,000), .* do not belong"):
         load_config(Recipe(model_name_or_path=str(claiming(**claim))))
 
 

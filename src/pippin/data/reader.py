@@ -19,7 +19,7 @@ from pippin.data.labels import (
 )
 from pippin.data.tables import Table, listed
 from pippin.data.tasks import Task
-from pippin.errors import PippinError
+from pippin.errors import PippinError, shown
 from pippin.recipe import Recipe
 
 #: What a cell of one of these kinds is called in a message: none of them is a text or a label.
@@ -113,15 +113,15 @@ class Reader:
 
     def _label_problem(self, found: Any) -> str:
         if type(found) in _NOT_PLAIN:
-            return f"holds {_NOT_PLAIN[type(found)]} ({_shown(found)}), and Pippin learns one label a row"
+            return f"holds {_NOT_PLAIN[type(found)]} ({shown(found)}), and Pippin learns one label a row"
         if is_missing(found):
             return "is empty"
         if _is_broken(found):
-            return f"holds a line break ({_shown(found)}). Is a double quote not closed?"
+            return f"holds a line break ({shown(found)}). Is a double quote not closed?"
         if self.task.regression:
             comma = ": write a point, not a comma, before decimals" if "," in str(found) else ""
-            return f"holds {_shown(found)}, not a number{comma}"
-        return f"holds {_shown(found)}, which marks a row without a label"
+            return f"holds {shown(found)}, not a number{comma}"
+        return f"holds {shown(found)}, which marks a row without a label"
 
     def _learn_classes(self, table: Table, words: list[Any], good: list[int]) -> None:
         self._classes_known = True
@@ -189,16 +189,16 @@ def _named_class(cell: Any, names: tuple[str, ...]) -> Any:
 
 def _text_problem(cell: Any) -> str | None:
     if type(cell) in _NOT_PLAIN:
-        return f"holds {_NOT_PLAIN[type(cell)]} ({_shown(cell)}), not text"
+        return f"holds {_NOT_PLAIN[type(cell)]} ({shown(cell)}), not text"
     if is_missing(cell):
-        return f"holds only white space ({_shown(cell)})" if isinstance(cell, str) and cell else "is empty"
+        return f"holds only white space ({shown(cell)})" if isinstance(cell, str) and cell else "is empty"
     text = str(cell)
     if "\x00" in text:
-        return f"holds a NUL byte ({_shown(text)})"
+        return f"holds a NUL byte ({shown(text)})"
     try:
         text.encode()
     except UnicodeEncodeError:
-        return f"holds half of a character ({_shown(text)})"
+        return f"holds half of a character ({shown(text)})"
     return None
 
 
@@ -214,8 +214,3 @@ def _describe(problems: dict[int, str], table: Table) -> str:
         f"{file}, {shown}{more}. Mend {them}, or add --skip_bad_rows to leave {them} out."
         f"{other if len(problems) > len(table) / 2 else ''}"
     )
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
