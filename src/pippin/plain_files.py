@@ -70,9 +70,9 @@ def parse_json(text: str, **settings: Any) -> Any:
     """What a text holds, as ``json.loads`` has it. Nothing but ValueError is raised."""
     try:
         return json.loads(text, **settings)
-    except json.JSONDecodeError:
-        raise
     except RecursionError:
         raise ValueError("brackets within brackets, thousands deep") from None
-    except ValueError:  # Python reads no longer ones, since that takes forever
-        raise ValueError("a whole number of thousands of digits") from None
+    except ValueError as error:
+        if type(error) is not ValueError:  # of the decoder, or of a hook
+            raise
+        raise ValueError("a whole number of thousands of digits") from None  # Python reads none: it takes forever

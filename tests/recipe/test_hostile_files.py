@@ -45,8 +45,8 @@ def test_thousands_of_brackets(opening):
 
 @pytest.mark.parametrize(
     "value",
-    ["0x_", "0b_", "2026-13-45", "!!int x", "!!float x", "!!bool maybe", "!!binary é", "!!timestamp x", "!!python/name:os.system",
-     "9" * 5000, "!!set {[a]}", "{[a]: b}", "!!omap [a]", "\x00", "*unknown"],
+    ["0x_", "0b_", "2026-13-45", "!!int x", "!!float x", "!!bool maybe", "!!binary é", "!!timestamp x",
+     "!!python/name:os.system", "9" * 5000, "!!set {[a]}", "{[a]: b}", "!!omap [a]", "\x00", "*unknown"],
 )  # fmt: skip
 def test_values_that_are_none(value):
     message = refusal(f"quiet: true\nseed: {value}\n")

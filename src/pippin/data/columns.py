@@ -68,7 +68,8 @@ _MAYBE_LABELS = [
 _ID_NAME = re.compile(
     r"(id|idx|index|guid|uid|uuid|key|row|no|unnamed.*|__index_level_\d+__|.*[_ ]id|#)", re.IGNORECASE
 )
-_NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+([eE][-+]?\d+)?\s*")
+#: Told in one go along a cell, however long that is.
+_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d+)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 #: Rows that are looked at to tell what kind of text a column holds.
 _ENOUGH = 1000

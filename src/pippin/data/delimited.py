@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
+from pippin.data import text_files
 from pippin.data.chunks import in_chunks
 from pippin.data.quotes import refuse_swallowed_rows
 from pippin.data.tables import Table, TableStream, characters, columns_of, listed
@@ -55,7 +56,7 @@ def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str
     """Every cell as a string. Rows with too many or too few fields and open quotes are errors with their line."""
 
     def lines() -> Iterator[str]:
-        return lines_of(blocks())
+        return lines_of(blocks(), origin)
 
     delimiter = _find_delimiter(lines(), origin, suffix)
     if suffix == ".txt" and delimiter != "\t":
@@ -94,7 +95,7 @@ def _find_delimiter(lines: Iterable[str], origin: str, suffix: str) -> str:
 
 def _quoted(lines: Lines, delimiter: str, origin: str) -> Iterator[Row]:
     """Rows whose cells may stand in double quotes, and then hold delimiters and line ends."""
-    csv.field_size_limit(2**31 - 1)  # a text may be megabytes; the default stops at 128 KiB
+    csv.field_size_limit(text_files.LONGEST_LINE)  # a text may be megabytes; the default stops at 128 KiB
     return _without_blanks(_read_csv(lines(), delimiter, origin))
 
 
@@ -112,6 +113,8 @@ def _read_csv(lines: Iterable[str], delimiter: str, origin: str) -> Iterator[Row
 def _explain(error: csv.Error, line: int) -> str:
     if "new-line character" in str(error):
         return f"line {line}: a carriage return stands inside a cell. Put that text in double quotes, or take it out."
+    if "field larger" in str(error):
+        return f"line {line}: a cell is {text_files.too_long()} A double quote that is never closed makes such a cell."
     if "NUL" in str(error):
         return f"line {line}: a cell holds a NUL byte. Take it out."
     return (

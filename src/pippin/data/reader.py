@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from pippin.data.columns import Columns
 from pippin.data.examples import Examples
 from pippin.data.labels import (
+    LARGEST_NUMBER,
     Labels,
     doubts_about_classes,
     find_classes,
+    flaw,
     is_missing,
     label_number,
     label_word,
@@ -72,9 +75,13 @@ class Reader:
                 f"{table.origin} has no column {name!r}, which holds the label in training; "
                 f"it has {listed(table.columns)}. Name its columns as in training."
             )
-        cells = [_named_class(cell, table.class_names.get(name, ())) for cell in table.columns[name]]
-        convert = label_number if self.task.regression else label_word
-        words = [None if type(cell) in _NOT_PLAIN or _is_broken(cell) else convert(cell) for cell in cells]
+        names = table.class_names.get(name, ())
+        for bad in filter(flaw, names):
+            raise PippinError(
+                f"{table.origin}, column {name!r}: the file names a class that {flaw(bad)}. Write the file anew."
+            )
+        cells = [_named_class(cell, names) for cell in table.columns[name]] if names else table.columns[name]
+        words = self._words(cells)
         # On the Hub, -1 throughout a test split means that its labels are kept secret.
         if optional and all(word in (None, "-1", -1.0) for word in words) and "-1" not in self.labels.names:
             return None
@@ -84,6 +91,20 @@ class Reader:
                 f"{table.origin}: {len(stray)} labels in column {name!r} had spaces around them "
                 f"(such as {stray[0]!r}), which were taken off."
             )
+        return words
+
+    def _words(self, cells: list[Any]) -> list[Any]:
+        """Cells as words or numbers, equal ones as one and the same; None where there is none or it cannot be kept."""
+        convert = label_number if self.task.regression else label_word
+        known: dict[str, Any] = {}
+        words = []
+        for cell in cells:
+            if type(cell) is not str:
+                words.append(None if type(cell) in _NOT_PLAIN else convert(cell))
+                continue
+            if cell not in known:
+                known[cell] = None if _is_broken(cell) or flaw(cell) else convert(cell)
+            words.append(known[cell])
         return words
 
     def _good_rows(self, table: Table, texts: list[list[Any]], labels: list[Any] | None) -> list[int]:
@@ -118,7 +139,12 @@ class Reader:
             return "is empty"
         if _is_broken(found):
             return f"holds a line break ({shown(found)}). Is a double quote not closed?"
+        found_flaw = flaw(found)
+        if found_flaw:
+            return found_flaw
         if self.task.regression:
+            if _is_too_large(found):
+                return f"holds {shown(found)}, which is too large: {LARGEST_NUMBER:.1e} is the most"
             comma = ": write a point, not a comma, before decimals" if "," in str(found) else ""
             return f"holds {shown(found)}, not a number{comma}"
         return f"holds {shown(found)}, which marks a row without a label"
@@ -180,9 +206,19 @@ def _is_broken(cell: Any) -> bool:
     return isinstance(cell, str) and "\n" in cell.strip()
 
 
+def _is_too_large(cell: Any) -> bool:
+    """Whether a cell is a number that no model can be told."""
+    try:
+        return not abs(float(cell)) <= LARGEST_NUMBER and not math.isnan(float(cell))
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        return False
+
+
 def _named_class(cell: Any, names: tuple[str, ...]) -> Any:
     """The name behind a number, where the file names its classes; None for -1, which marks a missing label there."""
-    if not names or not isinstance(cell, int) or isinstance(cell, bool):
+    if not isinstance(cell, int) or isinstance(cell, bool):
         return cell
     return names[cell] if 0 <= cell < len(names) else None
 
@@ -192,14 +228,7 @@ def _text_problem(cell: Any) -> str | None:
         return f"holds {_NOT_PLAIN[type(cell)]} ({shown(cell)}), not text"
     if is_missing(cell):
         return f"holds only white space ({shown(cell)})" if isinstance(cell, str) and cell else "is empty"
-    text = str(cell)
-    if "\x00" in text:
-        return f"holds a NUL byte ({shown(text)})"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return f"holds half of a character ({shown(text)})"
-    return None
+    return flaw(cell)
 
 
 def _describe(problems: dict[int, str], table: Table) -> str:

@@ -106,7 +106,8 @@ def _without_no(given: Given) -> Given:
     if value is False:
         prefix = "--" if given.said_as.startswith("--") else ""
         raise PippinError(
-            f"{given.said_as}: {shown(given.value)} is a double no. Use {prefix}{positive} to turn it on, or leave it out."
+            f"{given.said_as}: {shown(given.value)} is a double no. Use {prefix}{positive} to turn it on, or leave it "
+            "out."
         )
     return Given(positive, False, given.said_as)
 
