@@ -73,8 +73,8 @@ def test_classes_that_only_a_program_tells_apart_are_warned_of(labels, words):
 
 @pytest.mark.parametrize(
     "labels",
-    [("\u0432\u043e\u0434\u0430", "\u0441\u043e\u043a"), ("1", "10", "100"), ("a", "b", "0a"), ("inf", "nan_1"), ("v1", "v01"),
-     ("9" * 400, "9" * 401)],
+    [("\u0432\u043e\u0434\u0430", "\u0441\u043e\u043a"), ("1", "10", "100"), ("a", "b", "0a"), ("inf", "nan_1"),
+     ("v1", "v01"), ("9" * 400, "9" * 401)],
 )  # fmt: skip
 def test_classes_that_people_tell_apart(labels):
     assert not look_alikes(labels)

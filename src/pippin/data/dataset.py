@@ -40,7 +40,8 @@ class Dataset:
         """The same rows with the classes in another order."""
         if labels.names == self.labels.names:
             return self
-        numbers = np.array([labels.names.index(name) for name in self.labels.names])
+        places = {name: place for place, name in enumerate(labels.names)}
+        numbers = np.array([places[name] for name in self.labels.names])
 
         def renumber(split: Examples) -> Examples:
             return split if split.labels is None else replace(split, labels=numbers[split.labels])

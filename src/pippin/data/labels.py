@@ -27,6 +27,8 @@ _LOOK_LIKE_LATIN = str.maketrans(
 )
 #: The model's own numbers, float32, go no further.
 LARGEST_NUMBER = 3.4028234e38
+#: Classes, or groups of them, that a warning names.
+_MOST_SHOWN = 5
 #: A label of more digits is an identifier rather than a number.
 _MOST_DIGITS = 100
 #: Up to so many classes are believed without asking whether the column is the right one.
@@ -138,7 +140,10 @@ def refuse_single_class(words: list[str], column: str) -> None:
 def doubts_about_classes(names: tuple[str, ...], words: list[str]) -> list[str]:
     """What may be a slip in the classes, as sentences: it can be meant, so it does not stop the run."""
     counts = Counter(words)
-    doubts = [f"the classes {_joined(group)} {why}" for group, why in look_alikes(names)]
+    alike = look_alikes(names)
+    doubts = [f"the classes {_joined(group)} {why}" for group, why in alike[:_MOST_SHOWN]]
+    if len(alike) > _MOST_SHOWN:
+        doubts.append(f"{len(alike) - _MOST_SHOWN} more groups of classes are told apart by as little")
     marks = [name for name in names if name.lower() in _MISSING_MARKS]
     if marks:
         doubts.append(f"the class {marks[0]!r} ({counts[marks[0]]} rows) may stand for a missing label")
@@ -147,14 +152,16 @@ def doubts_about_classes(names: tuple[str, ...], words: list[str]) -> list[str]:
     for count, what in ((1, "only one training row"), (0, "no training row")):
         rare = [name for name in names if counts[name] == count]
         if rare:
-            shown = ", ".join(rare[:5]) + (f" and {len(rare) - 5} more" if len(rare) > 5 else "")
-            doubts.append(f"{len(rare)} of {len(names)} classes {'have' if len(rare) > 1 else 'has'} {what}: {shown}")
+            more = f" and {len(rare) - _MOST_SHOWN} more" if len(rare) > _MOST_SHOWN else ""
+            few = ", ".join(rare[:_MOST_SHOWN]) + more
+            doubts.append(f"{len(rare)} of {len(names)} classes {'have' if len(rare) > 1 else 'has'} {what}: {few}")
     return doubts
 
 
 def look_alikes(names: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
     """Classes that are told apart by a program and by nobody else, mostly a slip of the pen; and what it is."""
-    found: dict[tuple[str, ...], str] = {}
+    found: list[tuple[tuple[str, ...], str]] = []
+    told: dict[str, int] = {}
     for key, why in (
         (_without_case, "differ only in case, in invisible characters or in how a character is written"),
         (_as_number, "are the same number"),
@@ -164,9 +171,10 @@ def look_alikes(names: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
         for name in names:
             groups.setdefault(key(name), []).append(name)
         for group in groups.values():
-            if len(group) > 1 and not any(set(group) <= set(other) for other in found):
-                found[tuple(group)] = why + (_foreign_letters(group) if key is _as_seen else "")
-    return list(found.items())
+            if len(group) > 1 and (group[0] not in told or len({told.get(name) for name in group}) > 1):
+                told.update(dict.fromkeys(group, len(found)))
+                found.append((tuple(group), why + (_foreign_letters(group) if key is _as_seen else "")))
+    return found
 
 
 def _without_case(name: str) -> str:

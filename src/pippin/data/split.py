@@ -44,8 +44,11 @@ def _stratified(order: np.ndarray, labels: np.ndarray, share: float) -> np.ndarr
     held: list[int] = []
     owed = 0.0
     sizes = np.bincount(labels)
+    # Sorted once: to look through all rows for each of many classes takes forever.
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    starts = np.searchsorted(labels[by_class], np.arange(len(sizes) + 1))
     for label in np.unique(labels):
-        members = order[labels[order] == label]
+        members = by_class[starts[label] : starts[label + 1]]
         wanted = share * sizes[label]
         owed += wanted
         # Classes of one row give nothing; what they owe must not empty the next class.

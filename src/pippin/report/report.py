@@ -29,6 +29,15 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Confusion:
+    """A class that was taken for another."""
+
+    truth: str
+    predicted: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class Report:
     """Results under Hugging Face's keys, and what they were made of."""
 
@@ -50,7 +59,9 @@ class Report:
     per_class: dict[str, dict[str, float]] = field(default_factory=dict)
     """Precision, recall, F1 and rows by class, on the test rows where they have labels, else on the validation rows."""
     confusion: list[list[int]] = field(default_factory=list)
-    """True classes down, predicted classes across."""
+    """True classes down, predicted classes across; empty where there are too many classes for such a table."""
+    confusions: tuple[Confusion, ...] = ()
+    """The pairs of classes that are mixed up most."""
     judged_on: str = ""
     """Which split per_class, confusion and mistakes come from."""
     mistakes: tuple[Mistake, ...] = ()

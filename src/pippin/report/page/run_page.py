@@ -7,8 +7,9 @@ from pathlib import Path
 from pippin.errors import not_a_run
 from pippin.report.page import sections
 from pippin.report.page.charts import run_charts
-from pippin.report.page.frame import figures_of, page
+from pippin.report.page.frame import page
 from pippin.report.page.history import History, read_history
+from pippin.report.page.markup import Html, joined
 from pippin.report.report import Report, read_report
 from pippin.training.run import EVENTS, Run, read_run
 
@@ -16,15 +17,14 @@ from pippin.training.run import EVENTS, Run, read_run
 NAME = "report.html"
 
 
-def run_page(run: Run, history: History, report: Report | None, folder: str) -> str:
+def run_page(run: Run, history: History, report: Report | None, folder: str) -> Html:
     """The result first, then the curves, then what it was made of."""
     charts = run_charts(history)
-    curves = sections.section("Curves", f'<div class="curves">{figures_of(charts)}</div>') if charts else ""
-    body = "\n".join(
+    body = joined(
         [
             sections.header(run, history, folder),
             sections.result(run, history, report),
-            curves,
+            sections.curves_of(charts),
             sections.by_class(run, report),
             sections.mistakes(run, report),
             sections.happenings(history, report),
@@ -32,7 +32,8 @@ def run_page(run: Run, history: History, report: Report | None, folder: str) -> 
             sections.data(run.data),
             sections.commands(run, folder),
             sections.versions(run),
-        ]
+        ],
+        between="\n",
     )
     return page(run.recipe.run_name or run.data.name, body, charts, running=run.status == "started")
 
