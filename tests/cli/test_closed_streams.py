@@ -54,7 +54,7 @@ def test_a_full_disk_behind_standard_output():
     with open("/dev/full", "wb") as full:
         done = run_with(["--help"], stdout=full.fileno())
     assert done.returncode == 2
-    assert done.stderr.decode() == f"pippin: standard output: {os.strerror(errno.ENOSPC)}.\n"
+    assert done.stderr.decode() == f"pippin: a file or standard output: {os.strerror(errno.ENOSPC)}.\n"
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

@@ -64,11 +64,11 @@ def main(argv: list[str] | None = None) -> int:
         _complain(str(error))
         return 2
     except BrokenPipeError:  # e.g. `pippin predict … | head`
-        _can_be_written(sys.stdout)
+        _settle(sys.stdout)
         return 0
     except OSError as error:
-        unnamed = "a file" if _can_be_written(sys.stdout) else "standard output"
-        _complain(f"{error.filename or unnamed}: {error.strerror or error}.")
+        _complain(f"{error.filename or 'a file or standard output'}: {error.strerror or error}.")
+        _settle(sys.stdout)
         return 2
     except KeyboardInterrupt as error:
         _complain(str(error) or "interrupted.")
@@ -102,14 +102,12 @@ def _run_script(arguments: list[str]) -> int:
         return 2
 
 
-def _can_be_written(stream: TextIO) -> bool:
-    """Whether a stream still takes what is printed; one that does not leads nowhere from here on."""
+def _settle(stream: TextIO) -> None:
+    """Print what is left; a stream that takes no more leads nowhere from here on."""
     try:
         stream.flush()
     except OSError:
         let_go(stream)
-        return False
-    return True
 
 
 def _complain(text: str) -> None:
