@@ -84,6 +84,7 @@ def plan_job(
     config, tokenizer = load_config(recipe, labels, needs_weights), load_tokenizer(recipe)
     limit = longest_input(tokenizer, config)
     rows = _encode(recipe, data, tokenizer, limit)
+    data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
     _check_vocabulary(rows, config)
     job = PlannedJob(recipe, machine, data, rows, config, tokenizer, _plan(recipe, machine, data, config, limit, rows))
     if needs_weights:  # else it is the forecast that asks

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str
     def parts() -> Iterator[Table]:
         for first, chunk in in_chunks(islice(rows(), 1, None), lambda row: characters(row[0])):
             columns = columns_of(names, [cells for cells, _, _ in chunk])
-            yield Table(columns, origin, notes=notes, lines=[line for _, line, _ in chunk], first=first)
+            yield Table(columns, origin, notes=notes, lines=array("q", (line for _, line, _ in chunk)), first=first)
 
     return TableStream(origin, tuple(names), parts, survey.count - 1)
 

@@ -6,6 +6,7 @@ One object per line is read line by line, and can be of any size; all other JSON
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -87,7 +88,7 @@ def _open_lines(lines: Lines, origin: str) -> TableStream:
     def parts() -> Iterator[Table]:
         for first, chunk in in_chunks(_objects(lines(), origin), lambda row: row[2]):
             columns = {name: [row.get(name) for row, _, _ in chunk] for name in names}
-            yield Table(columns, origin, lines=[number for _, number, _ in chunk], first=first)
+            yield Table(columns, origin, lines=array("q", (number for _, number, _ in chunk)), first=first)
 
     return TableStream(origin, tuple(names), parts, rows)
 

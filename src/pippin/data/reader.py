@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,12 +48,13 @@ class Reader:
         texts = [self._text_cells(table, name) for name in self.columns.text]
         labels = self._label_cells(table, labels_optional)
         good = self._good_rows(table, texts, labels)
-        kept = None if labels is None else [labels[place] for place in good]
+        kept = labels if labels is None or len(good) == len(table) else [labels[place] for place in good]
         if kept is not None and not self._classes_known:
             self._learn_classes(table, kept, good)
         numbers = None if kept is None else self._encode(kept, good, table, split)
-        first, *second = [[str(cells[place]) for place in good] for cells in texts]
-        return Examples(first, second[0] if second else None, numbers, [place + 1 for place in good], table.origin)
+        first, *second = [[_as_text(cells[place]) for place in good] for cells in texts]
+        rows = range(1, len(table) + 1) if len(good) == len(table) else array("q", (place + 1 for place in good))
+        return Examples(first, second[0] if second else None, numbers, rows, table.origin)
 
     def _text_cells(self, table: Table, name: str) -> list[Any]:
         if name not in table.columns:
@@ -61,9 +64,10 @@ class Reader:
             )
         # A text of megabytes would keep the tokenizer busy for minutes, only to be cut. No token is this long.
         most = 1000 * self.recipe.max_seq_length
-        return [
-            cell.lstrip()[:most] if isinstance(cell, str) and len(cell) > most else cell for cell in table.columns[name]
-        ]
+        cells = table.columns[name]
+        if not any(isinstance(cell, str) and len(cell) > most for cell in cells):
+            return cells
+        return [cell.lstrip()[:most] if isinstance(cell, str) and len(cell) > most else cell for cell in cells]
 
     def _label_cells(self, table: Table, optional: bool) -> list[Any] | None:
         """Labels as words (or numbers), None in each row that has none; None when a test split has no labels."""
@@ -107,7 +111,7 @@ class Reader:
             words.append(known[cell])
         return words
 
-    def _good_rows(self, table: Table, texts: list[list[Any]], labels: list[Any] | None) -> list[int]:
+    def _good_rows(self, table: Table, texts: list[list[Any]], labels: list[Any] | None) -> Sequence[int]:
         """Places of the rows that have what they need; stops at the others unless they are to be left out."""
         problems: dict[int, str] = {}
         for name, cells in zip(self.columns.text, texts, strict=True):
@@ -127,7 +131,9 @@ class Reader:
                 f"{table.origin}: {len(problems)} of {len(table)} rows left out, "
                 f"the first being {table.row_name(first)}: {problems[first]}."
             )
-        good = [place for place in range(len(table)) if place not in problems]
+        if not problems:
+            return range(len(table))
+        good = array("q", (place for place in range(len(table)) if place not in problems))
         if not good:
             raise PippinError(f"{_describe(problems, table)} With --skip_bad_rows no row is left.")
         return good
@@ -149,7 +155,7 @@ class Reader:
             return f"holds {shown(found)}, not a number{comma}"
         return f"holds {shown(found)}, which marks a row without a label"
 
-    def _learn_classes(self, table: Table, words: list[Any], good: list[int]) -> None:
+    def _learn_classes(self, table: Table, words: list[Any], good: Sequence[int]) -> None:
         self._classes_known = True
         column = f"{table.origin}, column {self.columns.label!r}"
         if len(set(words)) == 1 and self.task.regression:
@@ -177,7 +183,7 @@ class Reader:
             numbers |= {str(number): number for number in range(len(self.labels.names))}
         return numbers
 
-    def _encode(self, words: list[Any], good: list[int], table: Table, split: str) -> np.ndarray:
+    def _encode(self, words: list[Any], good: Sequence[int], table: Table, split: str) -> np.ndarray:
         if self.task.regression:
             return np.array(words, dtype=np.float32)
         numbers = self._numbers()
@@ -186,7 +192,7 @@ class Reader:
                 raise PippinError(
                     f"{table.where(place)}, column {self.columns.label!r}: the label {word!r} {self._unknown(split)}"
                 )
-        return np.array([numbers[word] for word in words], dtype=np.int64)
+        return np.fromiter((numbers[word] for word in words), np.int64, len(words))
 
     def _unknown(self, split: str) -> str:
         known = listed(self.labels.names, 10)
@@ -199,6 +205,10 @@ class Reader:
             f"of the {split} rows does not occur in training, which has {known}{few}. "
             "Correct it, or add training rows of that class."
         )
+
+
+def _as_text(cell: Any) -> str:
+    return cell if type(cell) is str else str(cell)
 
 
 def _is_broken(cell: Any) -> bool:

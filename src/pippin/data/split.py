@@ -33,9 +33,12 @@ def hold_out(examples: Examples, share: float, seed: int, stratify: bool) -> tup
 
 def _candidates(examples: Examples, order: np.ndarray) -> np.ndarray:
     """Rows whose text stands once in the file; all rows where there are too few of these to choose from."""
-    inputs = examples.inputs()
+    _, kind, times = np.unique(examples.hashes(), return_inverse=True, return_counts=True)
+    once = times[kind.reshape(-1)] == 1
+    suspects = np.flatnonzero(~once)
+    inputs = examples.inputs(suspects)  # other texts may have the same hash
     counts = Counter(inputs)
-    once = np.array([counts[row] == 1 for row in inputs])
+    once[suspects] = [counts[row] == 1 for row in inputs]
     return order[once[order]] if once.mean() > 0.5 else order
 
 

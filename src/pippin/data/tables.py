@@ -6,6 +6,7 @@ A file of any size is looked through once when it is opened, so its mistakes are
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -45,6 +46,10 @@ class Table:
             return self
         return replace(self, columns={name: values[:count] for name, values in self.columns.items()})
 
+    def only(self, names: Iterable[str]) -> Table:
+        """The columns of these names, as far as there are any: the others take up room."""
+        return replace(self, columns={name: self.columns[name] for name in names if name in self.columns})
+
     def file_of(self, place: int) -> str:
         """The file that the row at a place (from 0) stands in."""
         return self._locate(place)[0]
@@ -80,11 +85,23 @@ class TableStream:
 
     def whole(self) -> Table:
         """All rows as one table."""
-        parts = list(self.parts())
-        if len(parts) == 1:
-            return parts[0]
-        columns = {name: list(chain(*(part.columns[name] for part in parts))) for name in self.names}
-        return replace(parts[0], columns=columns, lines=list(chain(*(part.lines for part in parts))))
+        parts = self.parts()
+        first = next(parts)
+        columns: dict[str, list[Any]] = {name: [] for name in self.names}
+        known: dict[str, dict[Any, Any]] = {name: {} for name in self.names}
+        lines = array("q")
+        for part in chain([first], parts):
+            for name, column in columns.items():
+                column += _shared(part.columns[name], known[name])
+            lines.extend(part.lines)
+        return replace(first, columns=columns, lines=lines)
+
+
+def _shared(cells: list[Any], known: dict[Any, Any]) -> list[Any]:
+    """The same cells; where they repeat, as labels do, equal texts as one, which takes up the room of one."""
+    if not all(type(cell) is str for cell in cells) or len(set(cells)) > len(cells) / 2:
+        return cells
+    return [known.setdefault(cell, cell) for cell in cells]
 
 
 def read_table(path: Path, encoding: str = "utf-8") -> Table:
@@ -162,7 +179,7 @@ def join_tables(tables: list[Table]) -> Table:
         first.origin,
         first.class_names,
         tuple(dict.fromkeys(note for table in tables for note in table.notes)),
-        list(chain(*(table.lines for table in tables))),
+        array("q", chain(*(table.lines for table in tables))),
         tuple((table.origin, len(table)) for table in tables),
     )
 
