@@ -33,14 +33,19 @@ def write_text(path: Path, text: str) -> None:
 def replace_text(path: Path, text: str, synced: bool = False) -> None:
     """Write a file so that nobody ever sees half of it; a power cut may take it back."""
     with staged_file(path, synced=synced) as file:
-        file.write(text.encode("utf-8"))
+        file.write(as_bytes(text))
+
+
+def as_bytes(text: str) -> bytes:
+    """UTF-8. Half of a character, as in a file's name that is not UTF-8, stays in its escaped form: JSON's own."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def write_new_text(path: Path, text: str) -> Path:
     """Write a file and replace none: where the name is taken, a number is added. Returns the name."""
     names: list[Path] = []
     with staged_file(path, name=lambda partial, wanted: names.append(name_anew(partial, wanted))) as file:
-        file.write(text.encode("utf-8"))
+        file.write(as_bytes(text))
     return names[0]
 
 

@@ -36,6 +36,15 @@ def odd_kind(path: Path | str) -> str | None:
     return next((words for words, holds in _KINDS.items() if holds(mode)), None)
 
 
+def is_utf_8(name: str) -> bool:
+    """Whether a name is text: file systems take any bytes, and many libraries do not."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def open_plain(path: Path) -> IO[bytes]:
     """A plain file, open for reading; OSError for anything else, without waiting for it."""
     kind = odd_kind(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.errors import PippinError
-from pippin.plain_files import odd_kind, read_json
+from pippin.plain_files import is_utf_8, odd_kind, read_json
 
 #: Numbers of parts that are built one by one, in Python; the deepest models that were published have a thousand.
 _LAYERS = re.compile(r"(num_|n_|\w+_)?(layers?|blocks|depths?)")
@@ -28,7 +28,12 @@ _TIMES_THE_FILE, _FEW_LAYERS = 10, 64
 
 
 def refuse_odd_files(folder: Path) -> None:
-    """Stop at a named pipe, a socket or a device in a model's folder: transformers would wait for it."""
+    """Stop at a named pipe, a socket or a device in a model's folder: transformers would wait for it.
+
+    So, too, at a folder whose name is not UTF-8, which the readers of weights and tokenizers do not take.
+    """
+    if not is_utf_8(str(folder)):
+        raise PippinError(f"{folder}: the name of a model's folder must be UTF-8, and this one is not. Rename it.")
     below = [child for child in folder.iterdir() if child.is_dir()]
     for path in sorted(path for place in (folder, *below) for path in place.iterdir() if not path.is_dir()):
         kind = odd_kind(path)

@@ -15,7 +15,7 @@ from pippin._version import __version__
 from pippin.checkpoints.lock import NAME as LOCK
 from pippin.checkpoints.store import Store
 from pippin.errors import PippinError
-from pippin.files import is_staging, remove_leftovers, staging_folder, sync, write_text
+from pippin.files import as_bytes, is_staging, remove_leftovers, staging_folder, sync, write_text
 from pippin.machine.machine import Machine
 from pippin.plain_files import read_json
 from pippin.plan.plan import Plan
@@ -118,7 +118,7 @@ class RunFolder:
 
     def write(self, name: str, text: str) -> Path:
         """Write one file atomically and remember that it is ours."""
-        return self.fill(lambda folder: (folder / name).write_text(text, encoding="utf-8"), [name])[0]
+        return self.fill(lambda folder: (folder / name).write_bytes(as_bytes(text)), [name])[0]
 
     def write_json(self, name: str, data: Any) -> Path:
         return self.write(name, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
