@@ -47,7 +47,7 @@ def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
     ' Did you mean --learning_rate?'
     """
     matches = get_close_matches(word, known, n=1, cutoff=0.6)
-    return f" Did you mean {prefix}{matches[0]}?" if matches else ""
+    return f" Did you mean {prefix}{matches[0]}?" if matches and prefix + matches[0] != word else ""
 
 
 def not_a_run(folder: object) -> PippinError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -195,7 +196,7 @@ def _recorded(folder: RunFolder, job: PlannedJob, resume: Resume | None, termina
             folder.update(status=status)
             page.end()
         if isinstance(error, KeyboardInterrupt):
-            words = f"{str(error) or 'stopped at once'}. Go on with: pippin resume {folder.path}"
+            words = f"{str(error) or 'stopped at once'}. Go on with: pippin resume {shlex.quote(str(folder.path))}"
             raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
         raise
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,7 +172,7 @@ def _checked(table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
             example = next(value for value in table.columns[name] if value not in (None, ""))
             raise PippinError(
                 f"{table.origin}, column {name!r} holds only numbers (such as {example}), not text. "
-                f"Name the text with --text_column; `--text_column {name}` takes the numbers as text."
+                f"Name the text with --text_column; `--text_column {shlex.quote(name)}` takes the numbers as text."
             )
     return names
 

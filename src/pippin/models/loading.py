@@ -279,8 +279,11 @@ def _explain(name: str, error: Exception, recipe: Recipe) -> str:
         return "it needs code of its own, which Pippin never runs. Choose a model that transformers knows."
     if "safetensors" in text.lower() and not Path(name).is_dir():
         return "it has no safetensors weights, and Pippin loads no pickle. Choose a model that has them."
-    if "size mismatch" in text:
-        return "its head has another number of classes. Add --ignore_mismatched_sizes to give it a new head."
+    if "size mismatch" in text or "ignore_mismatched_sizes" in text:
+        return (
+            "its weights have other shapes than its config.json says. Where that is only the head, which tells the "
+            "classes apart, add --ignore_mismatched_sizes to give it a new one; else get the model anew."
+        )
     if isinstance(error, OSError) and not Path(name).exists():
         why = (
             "the Hub is switched off (HF_HUB_OFFLINE)"
