@@ -121,6 +121,32 @@ def test_keys_without_end():
     refusal("rows.json", "different keys", data=write("rows.json", f"[{','.join(rows)}]"))
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.json"])
+def test_a_column_whose_name_is_a_book(name):
+    book = "a" * 100_000
+    rows = (
+        [f"{book},label", *lines(20)]
+        if name == "rows.csv"
+        else [json.dumps({book: text(n), "label": n % 2}) for n in range(20)]
+    )
+    message = refusal(name, "is the name of a column, and has 100000 characters", data=write(name, rows))
+    assert len(message) < 300
+    message = refusal(data=write("rows.json", json.dumps({book: [{}], "b": [{}]})))
+    assert "several lists of rows" in message
+    assert len(message) < 300
+
+
+def test_a_file_that_promises_rows_it_has_not(monkeypatch):
+    parquet.write_table(pa.table({"text": ["a"]}), "rows.parquet")
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda self, **_: iter(()))
+    with pytest.raises(PippinError, match="promises 1 rows, and holds none"):
+        read_table(Path("rows.parquet"))
+
+
+def test_a_key_that_stands_twice_in_a_file_with_another_mistake():
+    refusal("rows.json: the key 'a' stands twice", data=write("rows.json", '[{"a": 1, "a": 2}, {"b" 3}]'))
+
+
 @pytest.fixture
 def short_lines(monkeypatch):
     monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pippin.data.chunks import in_chunks
-from pippin.data.tables import Table, TableStream, stream_of
+from pippin.data.tables import Table, TableStream, listed, stream_of
 from pippin.data.text_files import EndlessLine, lines_of
 from pippin.errors import PippinError, shown
 from pippin.plain_files import parse_json
@@ -124,9 +124,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _row_of_twice(text: str) -> str:
     """The first row that holds such an object, for a message; nothing where that is no row."""
-    whole = parse_json(
-        text, object_pairs_hook=lambda pairs: (dict if len(dict(pairs)) == len(pairs) else _Twice)(pairs)
-    )
+
+    def mark(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        return found if len(found) == len(pairs) else _Twice(found)
+
+    try:
+        whole = parse_json(text, object_pairs_hook=mark)
+    except ValueError:  # something else is wrong further on
+        return ""
     rows = whole.get("data") if isinstance(whole, dict) else whole
     for number, row in enumerate(rows if isinstance(rows, list) else [], 1):
         waiting = [row]
@@ -155,7 +161,7 @@ def _from_value(whole: Any, origin: str) -> Table:
         return _from_columns(whole, origin)
     if whole and all(isinstance(values, dict) for values in whole.values()):
         raise PippinError(
-            f"{origin}: objects within an object ({', '.join(list(whole)[:3])} …) are not rows. {_WANTED} "
+            f"{origin}: objects within an object ({listed(whole, 3)}) are not rows. {_WANTED} "
             'With pandas: frame.to_json(path, orient="records").'
         )
     return _from_rows([whole], origin)
@@ -164,11 +170,11 @@ def _from_value(whole: Any, origin: str) -> Table:
 def _from_columns(whole: dict[str, list[Any]], origin: str) -> Table:
     if all(isinstance(value, dict) for values in whole.values() for value in values):
         raise PippinError(
-            f"{origin} holds several lists of rows ({', '.join(whole)}). Write each to a file of its own, "
+            f"{origin} holds several lists of rows ({listed(whole)}). Write each to a file of its own, "
             "and name them with --train_file, --validation_file and --test_file."
         )
     if len({len(values) for values in whole.values()}) > 1:
-        sizes = ", ".join(f"{name} {len(values)}" for name, values in whole.items())
+        sizes = listed(f"{name[:40]} {len(values)}" for name, values in whole.items())
         raise PippinError(f"{origin}: its columns differ in length ({sizes}). Make them equal.")
     return Table(whole, origin)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.data.chunks import in_chunks
-from pippin.data.tables import Table, TableStream, characters, columns_of
+from pippin.data.tables import Table, TableStream, characters, columns_of, listed
 from pippin.data.text_files import refuse_foreign
 from pippin.errors import PippinError
 from pippin.plain_files import open_plain, parse_json
@@ -26,7 +26,7 @@ def open_parquet(path: Path) -> TableStream:
         class_names = _class_names(file.schema_arrow.metadata or {})
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise PippinError(f"{path}: the column name {', '.join(twice)} stands twice. Rename one.")
+        raise PippinError(f"{path}: the column name {listed(twice)} stands twice. Rename one.")
 
     def parts() -> Iterator[Table]:
         for first, chunk in in_chunks(_rows(path, names), characters):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any
 
 from pippin.data.chunks import in_chunks
 from pippin.data.text_files import text_blocks
-from pippin.errors import PippinError, nearest
+from pippin.errors import PippinError, nearest, shown
 from pippin.plain_files import odd_kind
 
+#: Letters of a column's name.
+_LONGEST_NAME = 500
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
@@ -46,9 +48,9 @@ class Table:
             return self
         return replace(self, columns={name: values[:count] for name, values in self.columns.items()})
 
-    def only(self, names: Iterable[str]) -> Table:
+    def only(self, names: Collection[str]) -> Table:
         """The columns of these names, as far as there are any: the others take up room."""
-        return replace(self, columns={name: self.columns[name] for name in names if name in self.columns})
+        return replace(self, columns={name: values for name, values in self.columns.items() if name in names})
 
     def file_of(self, place: int) -> str:
         """The file that the row at a place (from 0) stands in."""
@@ -86,7 +88,9 @@ class TableStream:
     def whole(self) -> Table:
         """All rows as one table."""
         parts = self.parts()
-        first = next(parts)
+        first = next(parts, None)
+        if first is None:
+            raise PippinError(f"{self.origin} promises {self.rows} rows, and holds none. Is it damaged? Get it anew.")
         columns: dict[str, list[Any]] = {name: [] for name in self.names}
         known: dict[str, dict[Any, Any]] = {name: {} for name in self.names}
         lines = array("q")
@@ -125,6 +129,12 @@ def open_table(path: Path, encoding: str = "utf-8") -> TableStream:
         from pippin.data.parquet_files import open_parquet
 
         stream = open_parquet(path)
+    long = next((name for name in stream.names if len(name) > _LONGEST_NAME), None)
+    if long is not None:
+        raise PippinError(
+            f"{path}: {shown(long)} is the name of a column, and has {len(long)} characters. "
+            "Is a row of data in its place?"
+        )
     if not stream.rows or not stream.names:
         raise PippinError(
             f"{path} has no rows: only column names ({listed(stream.names) or 'none'}). Give a file with rows of data."
