@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +133,9 @@ def read_bench(path: str) -> Bench:
     if data["format"] > FORMAT:
         raise PippinError(f"{path} was written by a newer Pippin ({data.get('pippin')}): update this one.")
     try:
-        return from_json(Bench, data)
+        bench = from_json(Bench, data)
     except ValueError as error:
         raise PippinError(f"{path} is damaged: {error}.") from None
+    if not all(0 < time < math.inf for point in bench.points for time in (*point.seconds, *point.whole_seconds)):
+        raise PippinError(f"{path} is damaged: it holds times that are not above zero.")
+    return bench

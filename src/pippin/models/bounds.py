@@ -44,12 +44,13 @@ def refuse_odd_files(folder: Path) -> None:
 def check_sizes(name: str, file: Path) -> None:
     """Refuse settings that ask for more than any model has, also in their parts (text_config …)."""
     try:
-        settings = read_json(file)
+        sizes = _sizes(read_json(file))
     except OSError as error:
         raise PippinError(f"{name} cannot be loaded: its {file.name}: {error.strerror or error}.") from None
+    except RecursionError:
+        raise PippinError(f"{name} cannot be loaded: its {file.name} is nested too deeply. Get it anew.") from None
     except ValueError:
         return  # whoever reads it next says so
-    sizes = _sizes(settings)
     for key, size in sizes.items():
         most = _most(key)
         if most is not None and size > most:
