@@ -78,3 +78,9 @@ def test_python_keywords_of_any_size(name, value):
     with pytest.raises(Mistakes) as caught:
         recipe_from({name: value})
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["memory_limit", "neftune_noise_alpha"])
+def test_numbers_that_would_be_infinite_once_they_are_used(name):
+    with pytest.raises(Mistakes, match=f"{name}: 1e\\+308 must be"):
+        recipe_from({name: 1e308})

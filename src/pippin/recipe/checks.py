@@ -27,7 +27,7 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "adam_epsilon": (lambda v: v >= 0, "at least 0"),
     "max_grad_norm": (lambda v: v >= 0, "at least 0"),
     "label_smoothing_factor": (lambda v: 0 <= v < 1, "from 0 to below 1"),
-    "neftune_noise_alpha": (lambda v: v >= 0, "at least 0"),
+    "neftune_noise_alpha": (lambda v: 0 <= v <= 1e6, "from 0 to a million"),
     "freeze": (lambda v: v == "core" or v.isdecimal(), "core, or a number of layers"),
     "unfreeze": (lambda v: v >= 0, "at least 0"),
     "validation_split": (lambda v: 0 <= v <= 0.5, "from 0 to 0.5"),
@@ -44,7 +44,7 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "save_minutes": (lambda v: v >= 0, "at least 0"),
     "save_total_limit": (lambda v: v >= 1, "at least 1"),
     "early_stopping_patience": (lambda v: v >= 0, "at least 0"),
-    "memory_limit": (lambda v: v > 0, "above 0"),
+    "memory_limit": (lambda v: 0 < v <= 1e9, "above 0, and in GB"),
     "torch_empty_cache_steps": (lambda v: v >= 1, "at least 1"),
     "text_column": (lambda v: len(v) <= 2, "one or two column names"),
 }
