@@ -27,7 +27,7 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "adam_epsilon": (lambda v: v >= 0, "at least 0"),
     "max_grad_norm": (lambda v: v >= 0, "at least 0"),
     "label_smoothing_factor": (lambda v: 0 <= v < 1, "from 0 to below 1"),
-    "neftune_noise_alpha": (lambda v: 0 <= v <= 1e6, "from 0 to a million"),
+    "neftune_noise_alpha": (lambda v: 0 <= v <= 1e38, "from 0 to 1e38"),
     "freeze": (lambda v: v == "core" or v.isdecimal(), "core, or a number of layers"),
     "unfreeze": (lambda v: v >= 0, "at least 0"),
     "validation_split": (lambda v: 0 <= v <= 0.5, "from 0 to 0.5"),
