@@ -286,9 +286,19 @@ def edit_record(folder: Path | str, edit: Callable[[dict], object]) -> None:
 
     path = Path(folder, record.NAME)
     data = json.loads(path.read_text())
-    data.pop("sha256")
     edit(data)
-    path.write_text(json.dumps({**data, "sha256": record._checksum(data)}))
+    path.write_text(sealed(data))
+
+
+def sealed(data: object) -> str:
+    """A record as JSON, with the right checksum."""
+    from pippin.runs import record
+
+    if not isinstance(data, dict):
+        return json.dumps(data)
+    plain = {key: value for key, value in data.items() if key != "sha256"}
+    plain = json.loads(json.dumps(plain))  # as it will be read
+    return json.dumps({**plain, "sha256": record._checksum(plain)})
 
 
 def events(folder: str, name: str) -> list[dict]:

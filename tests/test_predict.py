@@ -527,8 +527,9 @@ def spoilt(trained, tmp_path) -> Path:
     shutil.copytree(trained, folder)
     words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     weights = load_file(folder / "model.safetensors")
-    weights["bert.embeddings.word_embeddings.weight"][words["dog"]] = float("nan")
+    weights["bert.embeddings.word_embeddings.weight"][words["dog"]] = 3e38  # too large to be added up
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    (folder / "run.json").unlink()  # it is somebody else's model
     return folder
 
 

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from pippin.files import read_text
+from pippin.plain_files import read_json
 
 VARIABLE = "PIPPIN_CACHE"
 #: The most that all entries may take. Beyond it those that were used longest ago go.
@@ -63,7 +63,7 @@ def get(key: str) -> dict[str, np.ndarray] | None:
         return None
     entry = home / key
     try:
-        record = json.loads(read_text(entry / _RECORD))
+        record = read_json(entry / _RECORD)
         if not record["files"] or record["sum"] != _sum_of(record["files"]):
             raise ValueError(f"{entry} is damaged")
         arrays = {name: _read(entry / f"{name}.npy", crc) for name, crc in record["files"].items()}

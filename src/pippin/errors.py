@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 #: Where errors go that are nobody's mistake at the keyboard. Ours gets its address when the project is published.
 OUR_TRACKER = "Pippin's issue tracker"
@@ -26,6 +27,19 @@ class Mistakes(PippinError):
             super().__init__(f"{len(self.mistakes)} things to put right:\n{lines}")
 
 
+def shown(value: Any, most: int = 60) -> str:
+    """A value for a message: as Python writes it, cut short where it is long.
+
+    >>> shown("a" * 99, most=8), shown(3)
+    ("'aaaaaa…", '3')
+    """
+    try:
+        text = repr(value[: most + 1] if isinstance(value, (str, bytes)) else value)
+    except (ValueError, RecursionError):  # whole numbers of thousands of digits, lists within lists
+        return f"a {type(value).__name__} of unusual size"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
     """A sentence that names the known word closest to a mistyped one, or nothing.
 
@@ -33,7 +47,7 @@ def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
     ' Did you mean --learning_rate?'
     """
     matches = get_close_matches(word, known, n=1, cutoff=0.6)
-    return f" Did you mean {prefix}{matches[0]}?" if matches else ""
+    return f" Did you mean {prefix}{matches[0]}?" if matches and prefix + matches[0] != word else ""
 
 
 def not_a_run(folder: object) -> PippinError:

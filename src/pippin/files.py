@@ -6,7 +6,6 @@ a rename replaces whatever stands under the name (a link, a hard link, a FIFO) a
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import re
@@ -117,15 +116,6 @@ def remove_leftovers(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)  # it deletes links, and never what they lead to
         elif is_plain_file(path):
             path.unlink()
-
-
-def read_text(path: Path) -> str:
-    """The text of a plain file. Anything else is an error: a FIFO would be waited for, for ever."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "Not a plain file", str(path))
-        return file.read().decode("utf-8")
 
 
 def is_own_folder(path: Path) -> bool:

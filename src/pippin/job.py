@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shlex
@@ -13,6 +12,7 @@ from dataclasses import replace
 
 from pippin.checkpoints.lock import locked
 from pippin.disk import disk_words
+from pippin.errors import PippinError
 from pippin.failures.explained import explained, write_here
 from pippin.machine.backends import get_backend
 from pippin.machine.backends.base import Backend
@@ -27,7 +27,8 @@ from pippin.report.page.live import LivePage
 from pippin.report.page.run_page import NAME as REPORT_PAGE
 from pippin.report.page.run_page import run_page
 from pippin.report.progress import TrainingProgress
-from pippin.report.report import Report
+from pippin.report.report import NAME as REPORT
+from pippin.report.report import Report, read_report
 from pippin.report.results import evaluation_results, make_report, train_results
 from pippin.report.terminal import Terminal, escape
 from pippin.report.trackers.trackers import Trackers
@@ -108,7 +109,10 @@ def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
     assert before is not None
     if not keeps_checkpoints(before.recipe, before.plan):  # it may have died while removing them
         folder.store(before.id).drop_all()
-    return from_json(Report, json.loads((folder.path / "report.json").read_text(encoding="utf-8")))
+    report = read_report(folder.path)
+    if report is None:
+        raise PippinError(f"{folder.path} is finished, but its {REPORT} is gone or damaged: there is nothing to show.")
+    return report
 
 
 def _find_start(recipe: Recipe, folder: RunFolder, terminal: Terminal) -> Start | None:
@@ -261,8 +265,7 @@ def _recorded(
             folder.update(status=status)
             page.end()
         if isinstance(error, KeyboardInterrupt):
-            again = f"pippin resume {shlex.quote(str(folder.path))}"
-            words = f"{str(error) or 'stopped at once'}. Go on with: {again}"
+            words = f"{str(error) or 'stopped at once'}. Go on with: pippin resume {shlex.quote(str(folder.path))}"
             raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
         raise
     finally:
@@ -283,7 +286,7 @@ def _predict(session: Session, folder: RunFolder, terminal: Terminal) -> dict[st
 
 def _publish(folder: RunFolder, report: Report, events: Events) -> None:
     folder.write_json("all_results.json", dict(sorted(report.results.items())))
-    folder.write_json("report.json", to_json(report))
+    folder.write_json(REPORT, to_json(report))
     assert folder.run is not None
     finished = replace(folder.run, status="finished", results=report.results)
     if "train_loss" in report.results:

@@ -106,6 +106,7 @@ def plan_job(
     config, tokenizer = load_config(model, labels, needs_weights), load_tokenizer(model)
     limit = longest_input(tokenizer, config)
     rows = _encode(recipe, data, tokenizer, limit)
+    data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
     _check_vocabulary(rows, config)
     plan = _plan(recipe, machine, data, config, limit, rows)
     job = PlannedJob(recipe, machine, data, rows, config, tokenizer, plan, other_classes or "")

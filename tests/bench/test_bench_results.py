@@ -51,6 +51,32 @@ def test_other_files_are_refused(content, words):
         read_bench("x.json")
 
 
+@pytest.mark.parametrize("time", [0, 0.0, -1.0, None, "1", float("inf")])
+def test_times_that_are_none(time):
+    data = json.loads(as_json(made_up_bench()))
+    data["points"][3]["seconds"][0] = time
+    Path("bench.json").write_text(json.dumps(data))
+    with pytest.raises(PippinError, match="bench.json is damaged"):
+        read_bench("bench.json")
+
+
+def test_words_of_a_stranger_do_nothing_in_the_page():
+    from markdown_it import MarkdownIt
+
+    from pippin.report.bench.page import compared_page, page
+
+    evil = made_up_bench(model="<script>x</script> [a](http://x.test) | b\n\n# c", left_out=("<img src=x>",))
+    for text in (page(evil, []), compared_page([evil, made_up_bench()], [])):
+        kinds = {token.type for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)}
+        inline = {
+            child.type
+            for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
+            for child in token.children or []
+        }
+        assert not (kinds | inline) & {"html_block", "html_inline", "link_open", "image"}
+        assert text.count("\n# ") == 0
+
+
 def test_folders_in_use_are_left_alone(tmp_path):
     assert free_folder(None) == Path("runs/bench")
     Path("runs/bench").mkdir(parents=True)

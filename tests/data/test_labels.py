@@ -43,12 +43,42 @@ def test_label_number(value, number):
 
 def test_look_alikes():
     names = ("Yes", "yes", "no", "caf\u00e9", "cafe\u0301", "b", "b\u200b", "two words", "two\u00a0words")
-    assert [set(group) for group in look_alikes(names)] == [
+    assert [set(group) for group, _ in look_alikes(names)] == [
         {"Yes", "yes"},
         {"caf\u00e9", "cafe\u0301"},
         {"b", "b\u200b"},
         {"two words", "two\u00a0words"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (("1", "01", "+1", "2"), "the classes '1', '01' and '+1' are the same number"),
+        (("1", "1e0", "2"), "the classes '1' and '1e0' are the same number"),
+        (("-0", "0", "1"), "the classes '-0' and '0' are the same number"),
+        (("1", "\uff11", "2"), "the classes '1' and '\uff11' differ only in case, in invisible characters or in how"),
+        (("cat", "c\u0430t", "dog"), "'cat' and 'c\u0430t' look alike, but for CYRILLIC SMALL LETTER A"),
+        (
+            ("OK", "\u039f\u039a", "no"),
+            "'OK' and '\u039f\u039a' look alike, but for GREEK CAPITAL LETTER OMICRON, GREEK",
+        ),
+    ],
+)
+def test_classes_that_only_a_program_tells_apart_are_warned_of(labels, words):
+    data = load(data=write("train.csv", HEADER, lines(90, labels)))
+    assert [warning for warning in data.warnings if words in warning], data.warnings
+    assert len(data.labels.names) == len(labels), "they may be meant"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [("\u0432\u043e\u0434\u0430", "\u0441\u043e\u043a"), ("1", "10", "100"), ("a", "b", "0a"), ("inf", "nan_1"),
+     ("v1", "v01"), ("9" * 400, "9" * 401)],
+)  # fmt: skip
+def test_classes_that_people_tell_apart(labels):
+    assert not look_alikes(labels)
+    assert len(load(data=write("train.csv", HEADER, lines(90, labels))).labels.names) == len(labels)
 
 
 def test_classes_that_differ_in_case_are_warned_of():

@@ -98,3 +98,15 @@ def test_share_and_seed_come_from_the_recipe():
     first, again, other = (load(data=path, **seed).train.rows for seed in ({}, {"data_seed": 42}, {"data_seed": 7}))
     assert first == again
     assert first != other
+
+
+def test_each_class_gives_the_rows_that_looking_at_it_alone_would():
+    """Thousands of classes are cut out of one sorted list, not looked for one by one."""
+    rows = examples(*np.random.default_rng(5).integers(1, 9, 300).tolist())
+    _, held = hold_out(rows, 0.3, seed=2, stratify=True)
+    order = np.random.default_rng(2).permutation(len(rows))
+    for label in range(300):
+        members = [place for place in order if rows.labels[place] == label]
+        chosen = [place for place in held if rows.labels[place] == label]
+        assert sorted(members[: len(chosen)]) == chosen
+    assert abs(len(held) - 0.3 * len(rows)) < 60

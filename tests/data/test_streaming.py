@@ -127,7 +127,7 @@ def test_lines_end_as_they_may(end):
 
 def test_lines_are_cut_at_line_feeds_only():
     blocks = ["a\x0bb\u2028", "c\rd", "\n\n", "e", "f\ng"]
-    assert list(lines_of(blocks)) == ["a\x0bb\u2028c\rd\n", "\n", "ef\n", "g"]
+    assert list(lines_of(blocks, "rows.csv")) == ["a\x0bb\u2028c\rd\n", "\n", "ef\n", "g"]
 
 
 def test_rows_over_several_lines_in_later_chunks():

@@ -11,6 +11,7 @@ from pippin.data.tasks import OWN_CLASSES
 from pippin.machine.backends.cpu import CpuBackend
 from pippin.machine.backends.cuda import CudaBackend
 from pippin.machine.backends.mps import MpsBackend
+from pippin.plan import fits
 from pippin.plan.make import Rows, make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
@@ -126,3 +127,34 @@ def test_nothing_is_known_of_other_models_or_devices(monkeypatch):
     monkeypatch.setattr(MpsBackend, "memory_budget", lambda self: None)
     assert made().memory_budget.value == 0
     assert made().memory.reason.startswith("about 4.6 GB: ")
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"per_device_train_batch_size": 10**15}, {"gradient_accumulation_steps": 10**9}]
+)
+@pytest.mark.parametrize("limit", [None, 3, 0.5], ids=["room", "little", "too little"])
+@pytest.mark.parametrize("devices", [(CPU,), (MAC, CPU), (NVIDIA, CPU)], ids=["cpu", "mps", "cuda"])
+def test_batches_of_any_size_are_weighed_by_the_rows_that_there_are(monkeypatch, settings, limit, devices):
+    """As many looks as there are different parts of the rows, not as many as rows were asked for."""
+    looks = []
+    real = fits._needed
+    monkeypatch.setattr(fits, "_needed", lambda *given: looks.append(1) or real(*given))
+    asked = {"per_device_train_batch_size": 10**9, **settings}
+    huge = made(limit, devices, **asked)
+    assert len(looks) < 200
+    if "gradient_accumulation_steps" not in settings:
+        all_rows = made(limit, devices, per_device_train_batch_size=400)
+        assert huge.memory.value == all_rows.memory.value
+        assert min(huge.micro_batch.value, 400) == all_rows.micro_batch.value
+
+
+@pytest.mark.parametrize("whole", [1, 2, 3, 7, 32, 97, 400, 4096])
+def test_parts_of_a_batch(whole):
+    assert fits._parts_of(whole) == sorted({-(-whole // parts) for parts in range(2, whole + 1)}, reverse=True)
+
+
+def test_of_very_many_parts_the_heaviest_are_weighed(monkeypatch):
+    """A million rows one by one would take a million looks."""
+    few = made(2, per_device_train_batch_size=400, devices=(CPU,))
+    monkeypatch.setattr(fits, "_MOST_PARTS", 10**9)
+    assert made(2, per_device_train_batch_size=400, devices=(CPU,)) == few

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -62,6 +63,30 @@ def test_rows_are_unfolded_few_at_a_time(tmp_path, monkeypatch):
     with pytest.raises(PippinError, match="unfolds"):
         read_table(path)
     assert sum(seen) <= 512
+
+
+class _Endless(io.RawIOBase):
+    """Standard input that never ends a line: `yes | tr -d '\\n' | pippin predict run`."""
+
+    given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, place) -> int:
+        place[:] = b"y" * len(place)
+        self.given += len(place)
+        return len(place)
+
+
+def test_a_line_without_end_on_standard_input(run_cli, monkeypatch):
+    monkeypatch.setattr("pippin.data.text_files.LONGEST_LINE", 2**20)
+    source = _Endless()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(source)))
+    code, out, err = run_cli("predict", "nothing")
+    assert (code, out) == (2, "")
+    assert "standard input, line 1 is longer than 1,048,576 characters" in err
+    assert source.given < 2**22
 
 
 def test_a_huge_cell_is_cut_for_the_model(run_cli, tiny_model, tmp_path):

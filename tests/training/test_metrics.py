@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from pippin.data.labels import Labels
 from pippin.data.tasks import OWN_CLASSES, TASKS, Task
-from pippin.training.metrics import confusion, decide, per_class, score
+from pippin.training.metrics import confusion, decide, per_class, score, top_confusions
 
 TRUTH = np.array([1, 1, 1, 0, 0, 1])
 GUESS = np.array([1, 0, 1, 0, 1, 1])
@@ -49,6 +51,40 @@ def test_by_class_and_confusion():
         {"precision": 0.75, "recall": 0.75, "f1": 0.75, "rows": 4}
     )
     assert per_class(labels, GUESS, TRUTH)["never seen"]["rows"] == 0
+
+
+def test_what_is_mixed_up_most():
+    labels = Labels(("a", "b", "c"))
+    truth, guess = np.array([0, 0, 0, 1, 1, 2, 2, 2]), np.array([0, 1, 1, 0, 2, 2, 0, 0])
+    assert top_confusions(labels, guess, truth) == [("a", "b", 2), ("c", "a", 2), ("b", "a", 1), ("b", "c", 1)]
+    assert top_confusions(labels, truth, truth) == []
+
+
+def test_many_classes_take_room_for_each_and_not_for_each_pair():
+    """A table of all pairs of these classes would have ten billion cells."""
+    classes, rows = 100_000, 2_000
+    draw = np.random.default_rng(0)
+    truth = draw.integers(0, classes, rows)
+    guess = np.where(draw.random(rows) < 0.5, truth, draw.integers(0, classes, rows))
+    labels = Labels(tuple(f"class {number}" for number in range(classes)))
+    tracemalloc.start()
+    figures = per_class(labels, guess, truth)
+    scores = score(Task(metrics=("accuracy", "f1_macro", "matthews_correlation")), guess, truth)
+    pairs = top_confusions(labels, guess, truth)
+    assert confusion(labels, guess, truth) == []
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 100 << 20
+    assert len(figures) == classes
+    assert scores["accuracy"] == pytest.approx((truth == guess).mean())
+    assert len(pairs) == 100
+    assert all(rows >= 1 and true != predicted for true, predicted, rows in pairs)
+
+
+@pytest.mark.parametrize(("classes", "has_matrix"), [(100, True), (101, False)])
+def test_the_matrix_stops_at_a_hundred_classes(classes, has_matrix):
+    labels, numbers = Labels(tuple(map(str, range(classes)))), np.arange(classes)
+    assert bool(confusion(labels, numbers, numbers)) is has_matrix
 
 
 @pytest.mark.parametrize("classes", [2, 3, 7])

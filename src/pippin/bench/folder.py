@@ -37,7 +37,7 @@ def write_bench(bench: Bench, folder: Path) -> list[Path]:
     from pippin.report.bench.charts import write_charts
     from pippin.report.bench.page import page
 
-    with disk_words(folder):
+    with disk_words(folder, then="try again"):
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "bench.json", as_json(bench) + "\n")  # first: the rest can be made of it
         charts = write_charts([bench], folder)
@@ -50,7 +50,7 @@ def write_comparison(benches: Sequence[Bench], folder: Path) -> list[Path]:
     from pippin.report.bench.charts import write_charts
     from pippin.report.bench.page import compared_page
 
-    with disk_words(folder):
+    with disk_words(folder, then="try again"):
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "compare.md", compared_page(benches, write_charts(benches, folder)))
     return sorted(folder.iterdir())

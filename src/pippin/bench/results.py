@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import math
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
 from pippin.errors import PippinError
 from pippin.machine.machine import Machine
+from pippin.plain_files import read_json
 from pippin.records import from_json
 
 #: Number of the file's format; raised when an older version could not read it.
@@ -120,16 +121,21 @@ class Bench:
 def read_bench(path: str) -> Bench:
     """A bench.json; refused where it is something else."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = read_json(Path(path))
     except FileNotFoundError:
         raise PippinError(f"{path}: there is no such file.") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise PippinError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
         raise PippinError(f"{path} cannot be read as JSON: {error}.") from None
     if not isinstance(data, dict) or not isinstance(data.get("format"), int) or "points" not in data:
         raise PippinError(f"{path} was not written by `pippin bench`. Name its bench.json.")
     if data["format"] > FORMAT:
         raise PippinError(f"{path} was written by a newer Pippin ({data.get('pippin')}): update this one.")
     try:
-        return from_json(Bench, data)
-    except (TypeError, AttributeError, KeyError, ValueError) as error:
+        bench = from_json(Bench, data)
+    except ValueError as error:
         raise PippinError(f"{path} is damaged: {error}.") from None
+    if not all(0 < time < math.inf for point in bench.points for time in (*point.seconds, *point.whole_seconds)):
+        raise PippinError(f"{path} is damaged: it holds times that are not above zero.")
+    return bench

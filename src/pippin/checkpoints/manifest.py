@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pippin._version import __version__
-from pippin.files import is_plain_file, read_text, sync
+from pippin.files import is_plain_file, sync
+from pippin.plain_files import read_json
 
 NAME = "manifest.json"
 #: Number of a checkpoint's format. Others are refused.
@@ -43,7 +44,7 @@ def seal(folder: Path, step: int, run: str = "") -> None:
 def read(folder: Path) -> Manifest | None:
     """The manifest of a checkpoint of ours; None where there is none that can be read."""
     try:
-        data = json.loads(read_text(folder / NAME))
+        data = read_json(folder / NAME)
         if not isinstance(data["pippin"], str):
             return None
         files = {str(name): (int(fact["bytes"]), str(fact["sha256"])) for name, fact in data["files"].items()}

@@ -68,12 +68,13 @@ def _read(arguments: list[str]) -> tuple[bool, str | None]:
 
 
 def _load(file: str) -> Machine:
+    from pippin.plain_files import read_json
     from pippin.records import from_json
 
     try:
-        described = json.loads(Path(file).read_text(encoding="utf-8"))
-        return from_json(Machine, described.get("machine", described))
+        described = read_json(Path(file))
+        return from_json(Machine, described.get("machine", described) if isinstance(described, dict) else described)
     except OSError as error:
-        raise PippinError(f"--machine {file}: cannot be read ({error.strerror}).") from None
-    except (ValueError, TypeError, AttributeError) as error:
+        raise PippinError(f"--machine {file}: cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
         raise PippinError(f"--machine {file}: not a description from `pippin doctor --json` ({error}).") from None

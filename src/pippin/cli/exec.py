@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 from pippin.errors import PippinError, nearest
 from pippin.machine.backends import FALLBACK_VARIABLE, is_fallback_value, prepare_environment
@@ -68,7 +69,7 @@ def _taken_apart(arguments: list[str]) -> tuple[str | None, str, list[str]]:
         raise PippinError("name the script to run: pippin exec [--data_dir FOLDER] SCRIPT.py …")
     script, *words = rest
     if script.rpartition("/")[2] in ("python", "python3") and words and not os.path.exists(script):
-        raise PippinError(f"leave out {script}: pippin exec {' '.join(words[:1])} …")
+        raise PippinError(f"leave out {script}: pippin exec {shlex.join(words[:1])} …")
     return data_dir, script, words
 
 

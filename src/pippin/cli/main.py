@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from importlib import import_module
+from typing import TextIO
 
 from pippin._version import __version__
 from pippin.errors import PippinError, nearest
 from pippin.redact import remember_secrets_of, without_secrets
+from pippin.report.stream import let_go, replace_closed
 from pippin.report.words import visible
 
 #: command -> (module, one line for the help)
@@ -47,39 +49,45 @@ def usage() -> str:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    if arguments[:1] == ["exec"]:
+    if arguments[:1] == ["exec"] and not {"-h", "--help"} & set(arguments[1:2]):
         return _run_script(arguments[1:])
+    replace_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal without UTF-8 gets question marks, not a crash
             stream.reconfigure(errors="replace")
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(usage())
-        return 0
-    if arguments[0] in ("-V", "--version"):
-        print(f"pippin {__version__}")
-        return 0
-    name, *rest = arguments
-    remember_secrets_of(rest)
+    remember_secrets_of(arguments[1:])
     try:
-        if name not in COMMANDS:
-            raise PippinError(
-                f"pippin {name}: there is no such command.{nearest(name, list(COMMANDS), 'pippin ')} "
-                "See `pippin --help`."
-            )
-        command = import_module(COMMANDS[name][0])
-        return int(command.run(rest))
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
     except PippinError as error:
         _complain(str(error))
         return 2
     except BrokenPipeError:  # e.g. `pippin predict … | head`
-        sys.stderr.close()
+        _settle(sys.stdout)
         return 0
     except OSError as error:
-        _complain(f"{error.filename2 or error.filename or 'a file'}: {error.strerror or error}.")
+        _complain(f"{error.filename2 or error.filename or 'a file or standard output'}: {error.strerror or error}.")
+        _settle(sys.stdout)
         return 2
     except KeyboardInterrupt as error:
         _complain(str(error) or "interrupted.")
         return 128 + getattr(error, "signal", 2)
+
+
+def _run(arguments: list[str]) -> int:
+    name, *rest = arguments or ["--help"]
+    if name in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if name in ("-V", "--version"):
+        print(f"pippin {__version__}")
+        return 0
+    if name not in COMMANDS:
+        raise PippinError(
+            f"pippin {name}: there is no such command.{nearest(name, list(COMMANDS), 'pippin ')} See `pippin --help`."
+        )
+    return int(import_module(COMMANDS[name][0]).run(rest))
 
 
 def _run_script(arguments: list[str]) -> int:
@@ -94,7 +102,16 @@ def _run_script(arguments: list[str]) -> int:
         return 2
 
 
+def _settle(stream: TextIO) -> None:
+    """Print what is left; a stream that takes no more leads nowhere from here on."""
+    try:
+        stream.flush()
+    except OSError:
+        let_go(stream)
+
+
 def _complain(text: str) -> None:
     """One message on standard error; what it quotes cannot steer the terminal, and no token is among it."""
-    with suppress(OSError):  # the terminal may be gone
-        print(f"pippin: {visible(without_secrets(text))}", file=sys.stderr)
+    if sys.stderr is not None:  # else it would be printed among the output
+        with suppress(OSError):  # the terminal may be gone
+            print(f"pippin: {visible(without_secrets(text))}", file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from pippin.errors import PippinError
 from pippin.files import name_anew, staged_file
+from pippin.report.stream import was_closed
 
 
 @dataclass
@@ -46,6 +47,8 @@ def _is_same(path: Path, other: str | int) -> bool:
 def output_file(output: str | None, overwrite: bool) -> Iterator[Output]:
     """Where the rows go. A file is opened at once, and gets its name only when all went well."""
     if output is None:
+        if was_closed(sys.stdout):
+            raise PippinError("standard output is closed, and the rows would be lost. Name a file with --output.")
         yield Output(sys.stdout)
         return
     path = Path(output)

@@ -58,7 +58,7 @@ def _lines(encoding: str) -> Iterator[str]:
         blocks: Iterable[str] = decoded(blocks_of(sys.stdin.buffer.read), "standard input", encoding)
     else:  # no stream of bytes but replaced by a program, and text already
         blocks = blocks_of(sys.stdin.read)
-    return (line.removesuffix("\n") for line in lines_of(_with_unix_ends(blocks)))
+    return (line.removesuffix("\n") for line in lines_of(_with_unix_ends(blocks), "standard input"))
 
 
 def _with_unix_ends(blocks: Iterable[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def read_command(arguments: list[str]) -> Reading:
     if words.positional:
         data = words.positional[0]
         if data.endswith((".yaml", ".yml")) and Path(data).is_file():
-            mistakes.append(f"{data} looks like a settings file: use --config {data}")
+            mistakes.append(f"{data} looks like a settings file: use --config {shlex.quote(data)}")
         else:
             flags.insert(0, Given("data", data, f"FILE {data or repr(data)}"))
     if len(words.positional) > 1:

@@ -46,11 +46,15 @@ def micro_batches(rows: np.ndarray, tokens: np.ndarray, most_rows: int, most_tok
     >>> [len(part) for part in micro_batches(np.arange(10), np.full(10, 50), 8, 250)]
     [5, 5]
     """
-    size = most_rows
-    if most_tokens:
-        parts = min(len(rows), -(-int(tokens.sum()) // most_tokens))
-        size = min(size, -(-len(rows) // parts))
-    return _cut(rows, size)
+    return _cut(rows, rows_at_once(tokens, most_rows, most_tokens))
+
+
+def rows_at_once(tokens: np.ndarray, most_rows: int, most_tokens: int = 0) -> int:
+    """How many rows each of these parts has, but for the last."""
+    if not most_tokens:
+        return most_rows
+    parts = min(len(tokens), -(-int(tokens.sum()) // most_tokens))
+    return min(most_rows, -(-len(tokens) // parts))
 
 
 def evaluation_order(lengths: np.ndarray, most_rows: int, token_budget: int) -> Iterator[np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,8 @@ _MAYBE_LABELS = [
 _ID_NAME = re.compile(
     r"(id|idx|index|guid|uid|uuid|key|row|no|unnamed.*|__index_level_\d+__|.*[_ ]id|#)", re.IGNORECASE
 )
-_NUMBER = re.compile(r"\s*[-+]?\d*[.,]?\d+([eE][-+]?\d+)?\s*")
+#: Told in one go along a cell, however long that is.
+_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d+)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 #: Rows that are looked at to tell what kind of text a column holds.
 _ENOUGH = 1000
@@ -170,7 +172,7 @@ def _checked(table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
             example = next(value for value in table.columns[name] if value not in (None, ""))
             raise PippinError(
                 f"{table.origin}, column {name!r} holds only numbers (such as {example}), not text. "
-                f"Name the text with --text_column; `--text_column {name}` takes the numbers as text."
+                f"Name the text with --text_column; `--text_column {shlex.quote(name)}` takes the numbers as text."
             )
     return names
 

@@ -13,6 +13,7 @@ from pippin.data.overlap import check_overlap
 from pippin.data.reader import Reader
 from pippin.data.sources import Source
 from pippin.data.split import hold_out
+from pippin.data.tables import Table
 from pippin.data.tasks import OWN_NUMBERS, Task
 from pippin.errors import PippinError
 from pippin.recipe import Recipe
@@ -40,7 +41,8 @@ class Dataset:
         """The same rows with the classes in another order."""
         if labels.names == self.labels.names:
             return self
-        numbers = np.array([labels.names.index(name) for name in self.labels.names])
+        places = {name: place for place, name in enumerate(labels.names)}
+        numbers = np.array([places[name] for name in self.labels.names])
 
         def renumber(split: Examples) -> Examples:
             return split if split.labels is None else replace(split, labels=numbers[split.labels])
@@ -68,6 +70,9 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
         raise PippinError("there are no rows to evaluate or predict: name them with --validation_file or --test_file.")
     needs_label = bool(source.train or source.validation)
     columns = find_columns(first, recipe, source.task, needs_label)
+    origin = first.origin
+    del first
+    source = _with_columns(source, {*columns.text, columns.label})
     reader = Reader(source.task, columns, recipe)
     reader.notes += source.notes
     train = None
@@ -83,7 +88,7 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
         if reads_test
     }
     if not reader.labels.outputs:
-        raise PippinError(f"{first.origin}: no row has a label, so the classes are not known. {_PREDICT}")
+        raise PippinError(f"{origin}: no row has a label, so the classes are not known. {_PREDICT}")
     labelled_tests = {name: examples for name, examples in test.items() if examples.labels is not None}
     if train is not None:
         reader.warnings += check_overlap(train, validation, may_stop=True)
@@ -102,6 +107,20 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
         test,
         reader.notes,
         reader.warnings,
+    )
+
+
+def _with_columns(source: Source, names: set[str]) -> Source:
+    """The source with the columns that are used, so that the others take up no room."""
+
+    def slim(table: Table) -> Table:
+        return table.only(names) if names <= table.columns.keys() else table  # what is missing is told with the others
+
+    return replace(
+        source,
+        train=None if source.train is None else slim(source.train),
+        validation={name: slim(table) for name, table in source.validation.items()},
+        test={name: slim(table) for name, table in source.test.items()},
     )
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import csv
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
+from pippin.data import text_files
 from pippin.data.chunks import in_chunks
 from pippin.data.quotes import refuse_swallowed_rows
 from pippin.data.tables import Table, TableStream, characters, columns_of, listed
@@ -55,7 +57,7 @@ def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str
     """Every cell as a string. Rows with too many or too few fields and open quotes are errors with their line."""
 
     def lines() -> Iterator[str]:
-        return lines_of(blocks())
+        return lines_of(blocks(), origin)
 
     delimiter = _find_delimiter(lines(), origin, suffix)
     if suffix == ".txt" and delimiter != "\t":
@@ -75,7 +77,7 @@ def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str
     def parts() -> Iterator[Table]:
         for first, chunk in in_chunks(islice(rows(), 1, None), lambda row: characters(row[0])):
             columns = columns_of(names, [cells for cells, _, _ in chunk])
-            yield Table(columns, origin, notes=notes, lines=[line for _, line, _ in chunk], first=first)
+            yield Table(columns, origin, notes=notes, lines=array("q", (line for _, line, _ in chunk)), first=first)
 
     return TableStream(origin, tuple(names), parts, survey.count - 1)
 
@@ -94,7 +96,7 @@ def _find_delimiter(lines: Iterable[str], origin: str, suffix: str) -> str:
 
 def _quoted(lines: Lines, delimiter: str, origin: str) -> Iterator[Row]:
     """Rows whose cells may stand in double quotes, and then hold delimiters and line ends."""
-    csv.field_size_limit(2**31 - 1)  # a text may be megabytes; the default stops at 128 KiB
+    csv.field_size_limit(text_files.LONGEST_LINE)  # a text may be megabytes; the default stops at 128 KiB
     return _without_blanks(_read_csv(lines(), delimiter, origin))
 
 
@@ -112,6 +114,8 @@ def _read_csv(lines: Iterable[str], delimiter: str, origin: str) -> Iterator[Row
 def _explain(error: csv.Error, line: int) -> str:
     if "new-line character" in str(error):
         return f"line {line}: a carriage return stands inside a cell. Put that text in double quotes, or take it out."
+    if "field larger" in str(error):
+        return f"line {line}: a cell is {text_files.too_long()} A double quote that is never closed makes such a cell."
     if "NUL" in str(error):
         return f"line {line}: a cell holds a NUL byte. Take it out."
     return (

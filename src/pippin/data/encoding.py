@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,10 @@ import numpy as np
 from pippin import cache
 from pippin.data.dataset import Examples
 
-#: Texts handed to the tokenizer at a time.
-_CHUNK = 10_000
+#: Texts handed to the tokenizer at a time, and their characters: what it makes of each takes fifty times its room.
+_CHUNK, _CHARACTERS = 10_000, 2**19
+#: Numbers that are hashed at a time.
+_BLOCK = 2**20
 #: From this many rows on reading tokens back is quicker than making them, the hash of the texts included.
 _CACHED_ROWS = 1_000
 
@@ -63,8 +67,14 @@ class EncodedSplits:
         """Changes with any token or label that training or its evaluations see."""
         digest = hashlib.sha256()
         for split in [*([self.train] if self.train else []), *self.validation.values()]:
-            for array in (split.tokens, split.offsets, split.segments, split.labels):
-                digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+            for values in (split.tokens, split.offsets, split.segments, split.labels):
+                if values is None:
+                    digest.update(b"-")
+                    continue
+                for start in range(0, len(values), _BLOCK):
+                    some = values[start : start + _BLOCK]
+                    # Segments were int32 when the first runs were written down.
+                    digest.update((some.astype(np.int32) if values is split.segments else some).tobytes())
         return digest.hexdigest()
 
 
@@ -97,32 +107,57 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, fresh: bool = Fa
 def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, np.ndarray]:
     tokens: list[np.ndarray] = []
     segments: list[np.ndarray] = []
-    lengths: list[int] = []
+    lengths = array("q")
     cut = 0
     has_segments = "token_type_ids" in tokenizer.model_input_names
     nothing = _stand_in(tokenizer)
-    for start in range(0, len(examples), _CHUNK):
-        stop = start + _CHUNK
+    for part in _portions(examples.texts, examples.pairs):
         batch = tokenizer(
-            examples.texts[start:stop],
-            examples.pairs[start:stop] if examples.pairs is not None else None,
+            examples.texts[part],
+            examples.pairs[part] if examples.pairs is not None else None,
             truncation=True,
             max_length=max_length,
             return_attention_mask=False,
             return_token_type_ids=has_segments,
         )
-        for row in batch["input_ids"]:
-            tokens.append(np.asarray(row or [nothing], dtype=np.int32))
-            lengths.append(len(tokens[-1]))
+        lengths.extend(len(row) or 1 for row in batch["input_ids"])
+        tokens.append(_flat(batch["input_ids"], nothing, np.int32))
         if has_segments:
-            segments.extend(np.asarray(row or [0], dtype=np.int32) for row in batch["token_type_ids"])
+            segments.append(_flat(batch["token_type_ids"], 0, np.uint8))
         cut += _count_cut(batch)
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
     return {
-        "tokens": np.concatenate(tokens),
-        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "tokens": _end_to_end(tokens),
+        "offsets": offsets,
         "cut": np.asarray(cut),
-        **({"segments": np.concatenate(segments)} if segments else {}),
+        **({"segments": _end_to_end(segments)} if segments else {}),
     }
+
+
+def _portions(*columns: list[str] | None) -> Iterator[slice]:
+    """Rows some at a time: no more than so many, and not many characters."""
+    given = [column for column in columns if column is not None]
+    start = held = 0
+    for place, row in enumerate(zip(*given, strict=True)):
+        held += sum(map(len, row))
+        if held >= _CHARACTERS or place + 1 - start >= _CHUNK:
+            yield slice(start, place + 1)
+            start, held = place + 1, 0
+    if start < len(given[0]):
+        yield slice(start, len(given[0]))
+
+
+def _flat(rows: list[list[int]], nothing: int, kind: Any) -> np.ndarray:
+    """The numbers of all rows end to end; a row without any gets one."""
+    return np.fromiter(chain.from_iterable(row or (nothing,) for row in rows), kind)
+
+
+def _end_to_end(parts: list[np.ndarray]) -> np.ndarray:
+    """All parts as one array. The list is emptied, so that they are not held twice for longer than it takes."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def _cache_key(examples: Examples, tokenizer: Any, max_length: int) -> str | None:
@@ -133,7 +168,7 @@ def _cache_key(examples: Examples, tokenizer: Any, max_length: int) -> str | Non
     backend.no_truncation()  # left by the call before, and set anew by the next
     backend.no_padding()
     return cache.key_of(
-        "tokens 1",
+        "tokens 2",
         version("tokenizers"),
         version("transformers"),
         type(tokenizer).__name__,
@@ -143,14 +178,18 @@ def _cache_key(examples: Examples, tokenizer: Any, max_length: int) -> str | Non
         " ".join(tokenizer.model_input_names),
         _stand_in(tokenizer),
         max_length,
-        *_joined(examples.texts),
-        *(_joined(examples.pairs) if examples.pairs is not None else ()),
+        _digest(examples.texts),
+        None if examples.pairs is None else _digest(examples.pairs),
     )
 
 
-def _joined(texts: list[str]) -> tuple[str, bytes]:
-    """All texts end to end, and where each ends: quicker to hash than one by one."""
-    return "".join(texts), np.fromiter(map(len, texts), np.int64, len(texts)).tobytes()
+def _digest(texts: list[str]) -> bytes:
+    """Of all texts and of where each ends: some at a time, for that is quicker than one by one."""
+    digest = hashlib.sha256()
+    for part in _portions(texts):
+        digest.update(np.fromiter(map(len, texts[part]), np.int64).tobytes())
+        digest.update("".join(texts[part]).encode(errors="surrogatepass"))
+    return digest.digest()
 
 
 def _stand_in(tokenizer: Any) -> int:

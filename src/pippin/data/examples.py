@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,16 +16,25 @@ class Examples:
     texts: list[str]
     pairs: list[str] | None
     labels: np.ndarray | None
-    rows: list[int]
+    rows: Sequence[int]
     """Row numbers in the file, from 1."""
     origin: str
 
     def __len__(self) -> int:
         return len(self.texts)
 
-    def inputs(self) -> list[tuple[str, str]]:
-        """Text and second text of each row, the second empty where there is none."""
-        return list(zip(self.texts, self.pairs or [""] * len(self), strict=True))
+    def inputs(self, chosen: np.ndarray) -> list[tuple[str, str]]:
+        """Text and second text of the rows at these places, the second empty where there is none."""
+        return [(self.texts[place], self.pairs[place] if self.pairs else "") for place in chosen]
+
+    def hashes(self) -> np.ndarray:
+        """A number for each row, the same for the same texts; other texts have hardly ever the same one."""
+        numbers = map(hash, self.texts if self.pairs is None else zip(self.texts, self.pairs, strict=True))
+        return np.fromiter(numbers, np.int64, len(self))
+
+    def without_texts(self) -> Examples:
+        """The same rows where their texts have done their work: they take more room than all else."""
+        return replace(self, texts=[""] * len(self), pairs=None if self.pairs is None else [""] * len(self))
 
     def take(self, chosen: np.ndarray) -> Examples:
         """The examples at these places."""
@@ -31,6 +42,6 @@ class Examples:
             [self.texts[place] for place in chosen],
             None if self.pairs is None else [self.pairs[place] for place in chosen],
             None if self.labels is None else self.labels[chosen],
-            [self.rows[place] for place in chosen],
+            array("q", (self.rows[place] for place in chosen)),
             self.origin,
         )

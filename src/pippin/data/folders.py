@@ -49,7 +49,7 @@ def _split_files(folder: Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {}
     for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
         split = split_name(path.stem if path.parent == folder else path.parent.name)
-        if split and path.is_file() and path.suffix.lower() in SUFFIXES:
+        if split and not path.is_dir() and path.suffix.lower() in SUFFIXES:  # what is no file is named when it is read
             files.setdefault(split, []).append(path)
     return files
 

@@ -50,7 +50,7 @@ def glue_folder(data_dir: Path, task: Task) -> Path | None:
     """The task's folder: data_dir itself, or the one in it that bears the task's name."""
     layout = LAYOUTS[str(task.name)]
     inside = [child for child in data_dir.iterdir() if child.is_dir() and _plain(child.name) == _plain(layout.folder)]
-    folder = next((folder for folder in [*inside, data_dir] if (folder / "train.tsv").is_file()), None)
+    folder = next((folder for folder in [*inside, data_dir] if (folder / "train.tsv").exists()), None)
     if folder:
         other = next((name for name in LAYOUTS if name != task.name and name == _plain(folder.name)), None)
         if other:
@@ -61,7 +61,7 @@ def glue_folder(data_dir: Path, task: Task) -> Path | None:
 def read_glue_split(folder: Path, task: Task, name: str, required: bool = True) -> Table | None:
     """One split (`train`, `dev_matched`, `test` …) with the task's own column names; None if it isn't there."""
     path, layout = folder / f"{name}.tsv", LAYOUTS[str(task.name)]
-    if not path.is_file():
+    if not path.exists():
         if required:
             raise PippinError(f"{path}: there is no such file, and {task.name} needs it.")
         return None

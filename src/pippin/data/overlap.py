@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pippin.data.examples import Examples
 from pippin.errors import PippinError
 
 
 def check_overlap(train: Examples, evaluated: dict[str, Examples], may_stop: bool) -> list[str]:
     """Warnings about shared texts. Stops where a split given by the user holds nothing new."""
-    seen = set(train.inputs())
     warnings = []
+    trained = train.hashes() if evaluated else np.array([])
     for name, examples in evaluated.items():
-        shared = sum(inputs in seen for inputs in examples.inputs())
+        shared = _count_shared(train, trained, examples)
         if shared == len(examples) and may_stop:
             raise PippinError(
                 f"{examples.origin}: all {shared} {name} rows stand in {train.origin} too, so a score on them says "
@@ -24,3 +26,10 @@ def check_overlap(train: Examples, evaluated: dict[str, Examples], may_stop: boo
                 f"{shared} of {len(examples)} {said} texts stand in the training rows too: the score {verdict}."
             )
     return warnings
+
+
+def _count_shared(train: Examples, trained: np.ndarray, examples: Examples) -> int:
+    """How many rows stand in training too. Texts are compared only where their hashes are the same."""
+    hashes = examples.hashes()
+    seen = set(train.inputs(np.flatnonzero(np.isin(trained, hashes))))
+    return sum(inputs in seen for inputs in examples.inputs(np.flatnonzero(np.isin(hashes, trained))))

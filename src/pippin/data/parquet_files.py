@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pippin.data.chunks import in_chunks
-from pippin.data.tables import Table, TableStream, characters, columns_of
+from pippin.data.tables import Table, TableStream, characters, columns_of, listed
 from pippin.data.text_files import refuse_foreign
 from pippin.errors import PippinError
+from pippin.plain_files import open_plain, parse_json
 
 #: Up to so many bytes a file may unfold to, whatever its size; beyond, to so many times its size.
 _ALWAYS_FINE, _MOST_TIMES = 2**28, 200
@@ -20,15 +20,13 @@ _ROWS_AT_A_TIME = 256
 
 def open_parquet(path: Path) -> TableStream:
     """All columns of one file as Python values."""
-    import pyarrow.parquet as parquet
-
     refuse_foreign(path, accepted=b"PAR1")
-    with _refusals_explained(path), parquet.ParquetFile(path) as file:
+    with _opened(path) as file:
         names, rows = file.schema_arrow.names, file.metadata.num_rows
         class_names = _class_names(file.schema_arrow.metadata or {})
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise PippinError(f"{path}: the column name {', '.join(twice)} stands twice. Rename one.")
+        raise PippinError(f"{path}: the column name {listed(twice)} stands twice. Rename one.")
 
     def parts() -> Iterator[Table]:
         for first, chunk in in_chunks(_rows(path, names), characters):
@@ -38,13 +36,17 @@ def open_parquet(path: Path) -> TableStream:
 
 
 @contextmanager
-def _refusals_explained(path: Path) -> Iterator[None]:
-    import pyarrow as pa
+def _opened(path: Path) -> Iterator[Any]:
+    import pyarrow.parquet as parquet
 
     try:
-        yield
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        # By a handle, not by its name: pyarrow takes no name that is not UTF-8.
+        with open_plain(path) as handle, parquet.ParquetFile(handle) as file:
+            yield file
+    except PippinError:
+        raise
+    except Exception as error:  # damaged files raise of every kind
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise PippinError(
             f"{path} is not a readable Parquet file ({reason}). Was its download or its writing cut short?"
         ) from None
@@ -52,10 +54,8 @@ def _refusals_explained(path: Path) -> Iterator[None]:
 
 def _rows(path: Path, names: list[str]) -> Iterator[tuple[Any, ...]]:
     """All rows, few at a time, so that a small file that unfolds to fill the memory is seen in time."""
-    import pyarrow.parquet as parquet
-
     most, held, first = max(_ALWAYS_FINE, _MOST_TIMES * path.stat().st_size), 0, 0
-    with _refusals_explained(path), parquet.ParquetFile(path) as file:
+    with _opened(path) as file:
         for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
             held += batch.nbytes
             if held > most:
@@ -87,8 +87,14 @@ def _is_readable(value: Any) -> bool:
 
 
 def _class_names(metadata: dict[bytes, bytes]) -> dict[str, tuple[str, ...]]:
+    """By column; anything else that stands in the metadata is somebody else's affair."""
     try:
-        features = json.loads(metadata[b"huggingface"])["info"]["features"]
-    except (KeyError, ValueError, TypeError):
+        features = parse_json(metadata[b"huggingface"].decode())["info"]["features"]
+        named = {name: kind["names"] for name, kind in features.items() if isinstance(kind, dict) and "names" in kind}
+    except (KeyError, ValueError, TypeError, AttributeError):
         return {}
-    return {name: tuple(kind["names"]) for name, kind in features.items() if isinstance(kind, dict) and "names" in kind}
+    return {
+        name: tuple(names)
+        for name, names in named.items()
+        if isinstance(names, list) and all(isinstance(each, str) for each in names)
+    }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +12,11 @@ import numpy as np
 from pippin.data.columns import Columns
 from pippin.data.examples import Examples
 from pippin.data.labels import (
+    LARGEST_NUMBER,
     Labels,
     doubts_about_classes,
     find_classes,
+    flaw,
     is_missing,
     label_number,
     label_word,
@@ -19,7 +24,7 @@ from pippin.data.labels import (
 )
 from pippin.data.tables import Table, listed
 from pippin.data.tasks import Task
-from pippin.errors import PippinError
+from pippin.errors import PippinError, shown
 from pippin.recipe import Recipe
 
 #: What a cell of one of these kinds is called in a message: none of them is a text or a label.
@@ -43,12 +48,13 @@ class Reader:
         texts = [self._text_cells(table, name) for name in self.columns.text]
         labels = self._label_cells(table, labels_optional)
         good = self._good_rows(table, texts, labels)
-        kept = None if labels is None else [labels[place] for place in good]
+        kept = labels if labels is None or len(good) == len(table) else [labels[place] for place in good]
         if kept is not None and not self._classes_known:
             self._learn_classes(table, kept, good)
         numbers = None if kept is None else self._encode(kept, good, table, split)
-        first, *second = [[str(cells[place]) for place in good] for cells in texts]
-        return Examples(first, second[0] if second else None, numbers, [place + 1 for place in good], table.origin)
+        first, *second = [[_as_text(cells[place]) for place in good] for cells in texts]
+        rows = range(1, len(table) + 1) if len(good) == len(table) else array("q", (place + 1 for place in good))
+        return Examples(first, second[0] if second else None, numbers, rows, table.origin)
 
     def _text_cells(self, table: Table, name: str) -> list[Any]:
         if name not in table.columns:
@@ -58,9 +64,10 @@ class Reader:
             )
         # A text of megabytes would keep the tokenizer busy for minutes, only to be cut. No token is this long.
         most = 1000 * self.recipe.max_seq_length
-        return [
-            cell.lstrip()[:most] if isinstance(cell, str) and len(cell) > most else cell for cell in table.columns[name]
-        ]
+        cells = table.columns[name]
+        if not any(isinstance(cell, str) and len(cell) > most for cell in cells):
+            return cells
+        return [cell.lstrip()[:most] if isinstance(cell, str) and len(cell) > most else cell for cell in cells]
 
     def _label_cells(self, table: Table, optional: bool) -> list[Any] | None:
         """Labels as words (or numbers), None in each row that has none; None when a test split has no labels."""
@@ -72,9 +79,13 @@ class Reader:
                 f"{table.origin} has no column {name!r}, which holds the label in training; "
                 f"it has {listed(table.columns)}. Name its columns as in training."
             )
-        cells = [_named_class(cell, table.class_names.get(name, ())) for cell in table.columns[name]]
-        convert = label_number if self.task.regression else label_word
-        words = [None if type(cell) in _NOT_PLAIN or _is_broken(cell) else convert(cell) for cell in cells]
+        names = table.class_names.get(name, ())
+        for bad in filter(flaw, names):
+            raise PippinError(
+                f"{table.origin}, column {name!r}: the file names a class that {flaw(bad)}. Write the file anew."
+            )
+        cells = [_named_class(cell, names) for cell in table.columns[name]] if names else table.columns[name]
+        words = self._words(cells)
         # On the Hub, -1 throughout a test split means that its labels are kept secret.
         if optional and all(word in (None, "-1", -1.0) for word in words) and "-1" not in self.labels.names:
             return None
@@ -86,7 +97,21 @@ class Reader:
             )
         return words
 
-    def _good_rows(self, table: Table, texts: list[list[Any]], labels: list[Any] | None) -> list[int]:
+    def _words(self, cells: list[Any]) -> list[Any]:
+        """Cells as words or numbers, equal ones as one and the same; None where there is none or it cannot be kept."""
+        convert = label_number if self.task.regression else label_word
+        known: dict[str, Any] = {}
+        words = []
+        for cell in cells:
+            if type(cell) is not str:
+                words.append(None if type(cell) in _NOT_PLAIN else convert(cell))
+                continue
+            if cell not in known:
+                known[cell] = None if _is_broken(cell) or flaw(cell) else convert(cell)
+            words.append(known[cell])
+        return words
+
+    def _good_rows(self, table: Table, texts: list[list[Any]], labels: list[Any] | None) -> Sequence[int]:
         """Places of the rows that have what they need; stops at the others unless they are to be left out."""
         problems: dict[int, str] = {}
         for name, cells in zip(self.columns.text, texts, strict=True):
@@ -106,24 +131,31 @@ class Reader:
                 f"{table.origin}: {len(problems)} of {len(table)} rows left out, "
                 f"the first being {table.row_name(first)}: {problems[first]}."
             )
-        good = [place for place in range(len(table)) if place not in problems]
+        if not problems:
+            return range(len(table))
+        good = array("q", (place for place in range(len(table)) if place not in problems))
         if not good:
             raise PippinError(f"{_describe(problems, table)} With --skip_bad_rows no row is left.")
         return good
 
     def _label_problem(self, found: Any) -> str:
         if type(found) in _NOT_PLAIN:
-            return f"holds {_NOT_PLAIN[type(found)]} ({_shown(found)}), and Pippin learns one label a row"
+            return f"holds {_NOT_PLAIN[type(found)]} ({shown(found)}), and Pippin learns one label a row"
         if is_missing(found):
             return "is empty"
         if _is_broken(found):
-            return f"holds a line break ({_shown(found)}). Is a double quote not closed?"
+            return f"holds a line break ({shown(found)}). Is a double quote not closed?"
+        found_flaw = flaw(found)
+        if found_flaw:
+            return found_flaw
         if self.task.regression:
+            if _is_too_large(found):
+                return f"holds {shown(found)}, which is too large: {LARGEST_NUMBER:.1e} is the most"
             comma = ": write a point, not a comma, before decimals" if "," in str(found) else ""
-            return f"holds {_shown(found)}, not a number{comma}"
-        return f"holds {_shown(found)}, which marks a row without a label"
+            return f"holds {shown(found)}, not a number{comma}"
+        return f"holds {shown(found)}, which marks a row without a label"
 
-    def _learn_classes(self, table: Table, words: list[Any], good: list[int]) -> None:
+    def _learn_classes(self, table: Table, words: list[Any], good: Sequence[int]) -> None:
         self._classes_known = True
         column = f"{table.origin}, column {self.columns.label!r}"
         if len(set(words)) == 1 and self.task.regression:
@@ -151,7 +183,7 @@ class Reader:
             numbers |= {str(number): number for number in range(len(self.labels.names))}
         return numbers
 
-    def _encode(self, words: list[Any], good: list[int], table: Table, split: str) -> np.ndarray:
+    def _encode(self, words: list[Any], good: Sequence[int], table: Table, split: str) -> np.ndarray:
         if self.task.regression:
             return np.array(words, dtype=np.float32)
         numbers = self._numbers()
@@ -160,7 +192,7 @@ class Reader:
                 raise PippinError(
                     f"{table.where(place)}, column {self.columns.label!r}: the label {word!r} {self._unknown(split)}"
                 )
-        return np.array([numbers[word] for word in words], dtype=np.int64)
+        return np.fromiter((numbers[word] for word in words), np.int64, len(words))
 
     def _unknown(self, split: str) -> str:
         known = listed(self.labels.names, 10)
@@ -175,31 +207,38 @@ class Reader:
         )
 
 
+def _as_text(cell: Any) -> str:
+    return cell if type(cell) is str else str(cell)
+
+
 def _is_broken(cell: Any) -> bool:
     """Whether a label runs over several lines: no label does, but a quote that is never closed makes one."""
     return isinstance(cell, str) and "\n" in cell.strip()
 
 
+def _is_too_large(cell: Any) -> bool:
+    """Whether a cell is a number that no model can be told."""
+    try:
+        return not abs(float(cell)) <= LARGEST_NUMBER and not math.isnan(float(cell))
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        return False
+
+
 def _named_class(cell: Any, names: tuple[str, ...]) -> Any:
     """The name behind a number, where the file names its classes; None for -1, which marks a missing label there."""
-    if not names or not isinstance(cell, int) or isinstance(cell, bool):
+    if not isinstance(cell, int) or isinstance(cell, bool):
         return cell
     return names[cell] if 0 <= cell < len(names) else None
 
 
 def _text_problem(cell: Any) -> str | None:
     if type(cell) in _NOT_PLAIN:
-        return f"holds {_NOT_PLAIN[type(cell)]} ({_shown(cell)}), not text"
+        return f"holds {_NOT_PLAIN[type(cell)]} ({shown(cell)}), not text"
     if is_missing(cell):
-        return f"holds only white space ({_shown(cell)})" if isinstance(cell, str) and cell else "is empty"
-    text = str(cell)
-    if "\x00" in text:
-        return f"holds a NUL byte ({_shown(text)})"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return f"holds half of a character ({_shown(text)})"
-    return None
+        return f"holds only white space ({shown(cell)})" if isinstance(cell, str) and cell else "is empty"
+    return flaw(cell)
 
 
 def _describe(problems: dict[int, str], table: Table) -> str:
@@ -214,8 +253,3 @@ def _describe(problems: dict[int, str], table: Table) -> str:
         f"{file}, {shown}{more}. Mend {them}, or add --skip_bad_rows to leave {them} out."
         f"{other if len(problems) > len(table) / 2 else ''}"
     )
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"

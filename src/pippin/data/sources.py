@@ -89,7 +89,7 @@ def _glue_source(folder: Path, task: Task) -> Source:
 
 
 def _trec_source(folder: Path, task: Task) -> Source:
-    test = {"test": read_trec_file(folder / TEST_FILE)} if (folder / TEST_FILE).is_file() else {}
+    test = {"test": read_trec_file(folder / TEST_FILE)} if (folder / TEST_FILE).exists() else {}
     return Source("trec", task, read_trec_file(folder / TRAIN_FILE), {}, test)
 
 

@@ -33,9 +33,12 @@ def hold_out(examples: Examples, share: float, seed: int, stratify: bool) -> tup
 
 def _candidates(examples: Examples, order: np.ndarray) -> np.ndarray:
     """Rows whose text stands once in the file; all rows where there are too few of these to choose from."""
-    inputs = examples.inputs()
+    _, kind, times = np.unique(examples.hashes(), return_inverse=True, return_counts=True)
+    once = times[kind.reshape(-1)] == 1
+    suspects = np.flatnonzero(~once)
+    inputs = examples.inputs(suspects)  # other texts may have the same hash
     counts = Counter(inputs)
-    once = np.array([counts[row] == 1 for row in inputs])
+    once[suspects] = [counts[row] == 1 for row in inputs]
     return order[once[order]] if once.mean() > 0.5 else order
 
 
@@ -44,8 +47,11 @@ def _stratified(order: np.ndarray, labels: np.ndarray, share: float) -> np.ndarr
     held: list[int] = []
     owed = 0.0
     sizes = np.bincount(labels)
+    # Sorted once: to look through all rows for each of many classes takes forever.
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    starts = np.searchsorted(labels[by_class], np.arange(len(sizes) + 1))
     for label in np.unique(labels):
-        members = order[labels[order] == label]
+        members = by_class[starts[label] : starts[label + 1]]
         wanted = share * sizes[label]
         owed += wanted
         # Classes of one row give nothing; what they owe must not empty the next class.

@@ -5,7 +5,9 @@ A file of any size is looked through once when it is opened, so its mistakes are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -13,8 +15,11 @@ from typing import Any
 
 from pippin.data.chunks import in_chunks
 from pippin.data.text_files import text_blocks
-from pippin.errors import PippinError, nearest
+from pippin.errors import PippinError, nearest, shown
+from pippin.plain_files import odd_kind
 
+#: Letters of a column's name.
+_LONGEST_NAME = 500
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
@@ -42,6 +47,10 @@ class Table:
         if count is None or count >= len(self):
             return self
         return replace(self, columns={name: values[:count] for name, values in self.columns.items()})
+
+    def only(self, names: Collection[str]) -> Table:
+        """The columns of these names, as far as there are any: the others take up room."""
+        return replace(self, columns={name: values for name, values in self.columns.items() if name in names})
 
     def file_of(self, place: int) -> str:
         """The file that the row at a place (from 0) stands in."""
@@ -78,11 +87,25 @@ class TableStream:
 
     def whole(self) -> Table:
         """All rows as one table."""
-        parts = list(self.parts())
-        if len(parts) == 1:
-            return parts[0]
-        columns = {name: list(chain(*(part.columns[name] for part in parts))) for name in self.names}
-        return replace(parts[0], columns=columns, lines=list(chain(*(part.lines for part in parts))))
+        parts = self.parts()
+        first = next(parts, None)
+        if first is None:
+            raise PippinError(f"{self.origin} promises {self.rows} rows, and holds none. Is it damaged? Get it anew.")
+        columns: dict[str, list[Any]] = {name: [] for name in self.names}
+        known: dict[str, dict[Any, Any]] = {name: {} for name in self.names}
+        lines = array("q")
+        for part in chain([first], parts):
+            for name, column in columns.items():
+                column += _shared(part.columns[name], known[name])
+            lines.extend(part.lines)
+        return replace(first, columns=columns, lines=lines)
+
+
+def _shared(cells: list[Any], known: dict[Any, Any]) -> list[Any]:
+    """The same cells; where they repeat, as labels do, equal texts as one, which takes up the room of one."""
+    if not all(type(cell) is str for cell in cells) or len(set(cells)) > len(cells) / 2:
+        return cells
+    return [known.setdefault(cell, cell) for cell in cells]
 
 
 def read_table(path: Path, encoding: str = "utf-8") -> Table:
@@ -106,6 +129,12 @@ def open_table(path: Path, encoding: str = "utf-8") -> TableStream:
         from pippin.data.parquet_files import open_parquet
 
         stream = open_parquet(path)
+    long = next((name for name in stream.names if len(name) > _LONGEST_NAME), None)
+    if long is not None:
+        raise PippinError(
+            f"{path}: {shown(long)} is the name of a column, and has {len(long)} characters. "
+            "Is a row of data in its place?"
+        )
     if not stream.rows or not stream.names:
         raise PippinError(
             f"{path} has no rows: only column names ({listed(stream.names) or 'none'}). Give a file with rows of data."
@@ -160,7 +189,7 @@ def join_tables(tables: list[Table]) -> Table:
         first.origin,
         first.class_names,
         tuple(dict.fromkeys(note for table in tables for note in table.notes)),
-        list(chain(*(table.lines for table in tables))),
+        array("q", chain(*(table.lines for table in tables))),
         tuple((table.origin, len(table)) for table in tables),
     )
 
@@ -177,11 +206,18 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 
 
 def _check_readable(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise PippinError(f"{path} is a link that leads to no file ({os.readlink(path)}). Name the file itself.")
     if not path.exists():
         here = [name.name for name in path.parent.iterdir()] if path.parent.is_dir() else []
         raise PippinError(f"{path}: there is no such file.{nearest(path.name, here)}")
     if path.is_dir():
         raise PippinError(f"{path} is a folder; name a file in it, such as {path / 'train.csv'}.")
+    kind = odd_kind(path)
+    if kind is not None:  # also one that somebody else put into a folder of rows
+        raise PippinError(
+            f"{path} is {kind}, and files of rows are read more than once. Save the rows to a plain file."
+        )
     if path.suffix.lower() not in (*SUFFIXES, ".txt"):
         raise PippinError(
             f"{path}: {path.suffix or 'a file without a suffix'} is not a kind of file that Pippin reads. "

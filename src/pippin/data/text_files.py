@@ -13,9 +13,14 @@ from pathlib import Path
 from typing import AnyStr
 
 from pippin.errors import PippinError
+from pippin.plain_files import open_plain
 
 #: Bytes or characters read at a time.
 _BLOCK = 2**18
+#: Characters of a line, and of a cell over several: books are shorter, and what has no line ends at all is no rows.
+LONGEST_LINE = 2**26
+#: Codecs that Python counts among the encodings of text, and that no file of text is written in.
+_NO_ENCODINGS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
 
 #: How files begin that are not text, whatever their suffix says.
 _SIGNATURES = {
@@ -32,6 +37,10 @@ _BYTE_ORDERS = {
     "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
 }
 _LONGEST_SIGNATURE = max(map(len, _SIGNATURES))
+
+
+class EndlessLine(PippinError):
+    """A line that is longer than any that was meant as one."""
 
 
 def decode(path: Path, encoding: str) -> str:
@@ -82,25 +91,35 @@ def blocks_of(read: Callable[[int], AnyStr]) -> Iterator[AnyStr]:
             return
 
 
-def lines_of(blocks: Iterable[str]) -> Iterator[str]:
-    """Lines, each with the \\n that ends it."""
+def lines_of(blocks: Iterable[str], origin: str) -> Iterator[str]:
+    """Lines, each with the \\n that ends it. No more of one is held than a line can be long."""
     begun: list[str] = []
+    held = lines = 0
     for block in blocks:
         whole, end, rest = block.rpartition("\n")
         if not end:
             begun.append(block)
+            held += len(block)
+            if held > LONGEST_LINE:
+                raise EndlessLine(f"{origin}, line {lines + 1} is {too_long()}")
             continue
+        lines += whole.count("\n") + 1
         yield from io.StringIO("".join([*begun, whole, end]), newline="\n")
-        begun = [rest]
+        begun, held = [rest], len(rest)
     last = "".join(begun)
     if last:
         yield last
 
 
+def too_long() -> str:
+    """The words for a line or a cell of too many characters."""
+    return f"longer than {LONGEST_LINE:,} characters, as no text is. Does every row stand on a line of its own?"
+
+
 def refuse_foreign(path: Path, accepted: bytes = b"") -> None:
     """Stop at a file that cannot be read, or that is plainly of another kind than its suffix says."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             start = file.read(_LONGEST_SIGNATURE)
     except OSError as error:
         raise PippinError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -115,7 +134,7 @@ def empty_file(path: Path | str) -> PippinError:
 
 
 def _decoded_file(path: Path, encoding: str) -> Iterator[str]:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         yield from decoded(_not_blank(blocks_of(file.read), path), str(path), encoding)
 
 
@@ -131,10 +150,13 @@ def _not_blank(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
 def _codec(encoding: str, start: bytes) -> str:
     """The name of the codec for a text that starts so."""
     try:
-        "a".encode(encoding)  # refuses codecs that are no encodings of text, such as rot13
         name = codecs.lookup(encoding).name
-    except LookupError:
-        raise PippinError(f"--encoding {encoding}: there is no such encoding. Try utf-8 or latin-1.") from None
+        if name not in _NO_ENCODINGS:
+            "a".encode(encoding)  # refuses codecs between bytes or between texts, such as zlib and rot13
+    except (LookupError, ValueError):  # a name may hold anything
+        name = "undefined"
+    if name in _NO_ENCODINGS:
+        raise PippinError(f"--encoding {encoding[:40]}: there is no such encoding. Try utf-8 or latin-1.")
     if name in _BYTE_ORDERS and not start.startswith(_BYTE_ORDERS[name]):
         return name + "-le"
     return "utf-8-sig" if name == "utf-8" else name

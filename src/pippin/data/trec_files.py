@@ -14,7 +14,7 @@ TRAIN_FILE, TEST_FILE = "train_5500.label", "TREC_10.label"
 def trec_folder(data_dir: Path) -> Path | None:
     """The folder that holds the files: data_dir itself or one directly in it."""
     candidates = [data_dir, *sorted(child for child in data_dir.iterdir() if child.is_dir())]
-    return next((folder for folder in candidates if (folder / TRAIN_FILE).is_file()), None)
+    return next((folder for folder in candidates if (folder / TRAIN_FILE).exists()), None)
 
 
 def read_trec_file(path: Path) -> Table:

@@ -66,8 +66,11 @@ class Loaded:
 
 def check_finite(source: str, named: Iterable[tuple[str, torch.Tensor]]) -> None:
     """Refuse weights that hold NaN or infinity."""
+    import torch
+
     for name, tensor in named:
-        if tensor.is_floating_point() and not tensor.detach().sum().isfinite():  # either of them makes the sum so
+        # Either of them makes the sum so, and nothing else does where it is taken in double precision.
+        if tensor.is_floating_point() and not tensor.detach().sum(dtype=torch.float64).isfinite():
             raise PippinError(
                 f"{source} cannot be loaded: {name} holds NaN or infinity. Its file is damaged, or its training "
                 "failed. Take another model."

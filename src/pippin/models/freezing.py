@@ -103,7 +103,7 @@ def _layers(model: Any) -> torch.nn.ModuleList:
         return layers_of(model)
     except IndexError:
         raise PippinError(
-            f"the layers of {type(model).__name__} cannot be told apart, so not some of them can be frozen. "
+            f"the layers of {type(model).__name__} cannot be told apart, so they cannot be frozen one by one. "
             "All of them can, with --freeze core."
         ) from None
 

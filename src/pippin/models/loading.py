@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pippin.data.labels import Labels
 from pippin.errors import PippinError
-from pippin.models import safety
+from pippin.models import bounds, safety
 from pippin.models.completeness import Loaded, check_finite
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
 from pippin.models.plain_bert.tokenizer import read_tokenizer
@@ -48,12 +48,16 @@ def load_config(recipe: Recipe, labels: Labels | None = None, needs_weights: boo
     if Path(model).is_file():  # transformers would read it, pickle or not
         raise PippinError(f"{model} is a file; name the folder of a model.")
     if Path(model).is_dir():
+        bounds.refuse_odd_files(Path(model))
         safety.check_folder(Path(model), own_links=BUILTIN_PACKAGE in Path(model).parts)
         if needs_weights:
             safety.require_weights(Path(model))
     _check_settings(model, recipe, safety.CONFIG, safety.ADAPTER)
     if recipe.config_name:
         _check_settings(recipe.config_name, recipe, safety.CONFIG)
+    used = _find(recipe.config_name or model, safety.CONFIG, recipe)
+    if Path(model).is_dir() and needs_weights and used is not None:
+        bounds.check_weights(Path(model), used)
     plain = _plain_bert_config(Path(model), recipe, labels)
     if plain is not None:
         return plain
@@ -73,6 +77,8 @@ def load_config(recipe: Recipe, labels: Labels | None = None, needs_weights: boo
 def load_tokenizer(recipe: Recipe) -> Any:
     """The model's tokenizer."""
     name = recipe.tokenizer_name or resolve_model(recipe.model_name_or_path)
+    if Path(name).is_dir():
+        bounds.refuse_odd_files(Path(name))
     # Without its files, transformers would make up a tokenizer that knows no word.
     if Path(name).is_dir() and not any(any(Path(name).glob(pattern)) for pattern in _TOKENIZER_FILES):
         raise PippinError(
@@ -213,6 +219,7 @@ def _check_settings(name: str, recipe: Recipe, *files: str) -> None:
         if found is not None and file == safety.ADAPTER:
             raise PippinError(f"{name} is an adapter ({file}), and Pippin loads whole models. Merge it first.")
         if found is not None:
+            bounds.check_sizes(name, found)
             safety.check_settings(name, found)
 
 
@@ -295,8 +302,11 @@ def _explain(name: str, error: Exception, recipe: Recipe) -> str:
         return "it needs code of its own, which Pippin never runs. Choose a model that transformers knows."
     if "safetensors" in text.lower() and not Path(name).is_dir():
         return "it has no safetensors weights, and Pippin loads no pickle. Choose a model that has them."
-    if "size mismatch" in text:
-        return "its head has another number of classes. Add --ignore_mismatched_sizes to give it a new head."
+    if "size mismatch" in text or "ignore_mismatched_sizes" in text:
+        return (
+            "its weights have other shapes than its config.json says. Where that is only the head, which tells the "
+            "classes apart, add --ignore_mismatched_sizes to give it a new one; else get the model anew."
+        )
     if isinstance(error, OSError) and not Path(name).exists():
         why = (
             "the Hub is switched off (HF_HUB_OFFLINE)"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pippin.data.batches import micro_batches, padded_lengths, training_order
+from pippin.data.batches import padded_lengths, rows_at_once, training_order
 from pippin.machine.backends import get_backend
 from pippin.machine.check import gigabytes
 from pippin.plan.layout import FIRST_TOKENS, PACKED
@@ -27,6 +27,10 @@ BESIDE, BETWEEN = "beside the steps", "between steps"
 AFTER_BACKWARD, IN_BACKWARD = "after backward", "in backward"
 #: Batches of an epoch that are looked at: the heaviest.
 _HEAVIEST = 16
+#: Micro-batches of a batch that are looked at: likewise.
+_MOST_PARTS = 256
+#: Up to so many rows every size of a part is tried; of more, each that is a tenth smaller than the one before.
+_ALL_SIZES = 4096
 _UNKNOWN: Choice[int] = Choice(0, "not known for this kind of model")
 
 
@@ -115,8 +119,10 @@ def choose_fit(job: MemoryJob, asked: Choice[int], step: Choice[str], budget: in
 
 def _cheapest_first(job: MemoryJob, first: _Measures) -> Iterator[_Measures]:
     """All that can be done, in the order of what it costs in time."""
+    assert job.lengths is not None
     whole = first.rows
-    smaller = sorted({-(-whole // parts) for parts in range(2, whole + 1)}, reverse=True)
+    # More rows than there are can be asked for, and there are only so many to divide.
+    smaller = _parts_of(min(whole, len(job.lengths)))
     first = replace(first, copies_state=False)
     for captured in {first.captured: 0, False: 0}:
         for rows in (whole, *smaller):
@@ -134,6 +140,22 @@ def _cheapest_first(job: MemoryJob, first: _Measures) -> Iterator[_Measures]:
         yield replace(plain, rows=rows, recomputes=True)
     if alone:
         yield replace(at_once, recomputes=True)
+
+
+def _parts_of(whole: int) -> list[int]:
+    """The sizes of equal parts of so many rows, from halves down to single ones, each once; of very many only some.
+
+    >>> _parts_of(10)
+    [5, 4, 3, 2, 1]
+    """
+    sizes, parts = list[int](), 2
+    while parts <= whole:
+        size = -(-whole // parts)
+        if whole <= _ALL_SIZES or not sizes or size <= 0.9 * sizes[-1]:
+            sizes.append(size)
+        # The next number of parts with which they get smaller.
+        parts = (whole - 1) // (size - 1) + 1 if size > 1 else whole + 1
+    return sizes
 
 
 def _can_recompute(job: MemoryJob) -> bool:
@@ -155,8 +177,12 @@ def _needed(job: MemoryJob, size: ModelSize, measures: _Measures, batches: list[
     found = []
     for rows in batches:
         widths = padded_lengths(job.lengths[rows], job.pad_lengths)
-        parts = micro_batches(np.arange(len(rows)), widths, measures.rows, measures.tokens)
-        steps = [_step(job, size, measures, widths[part], len(parts)) for part in parts]
+        at_once = rows_at_once(widths, measures.rows, measures.tokens)
+        starts = np.arange(0, len(rows), at_once)
+        count = len(starts)
+        if count > _MOST_PARTS:
+            starts = starts[np.argsort(np.add.reduceat(widths.astype(np.int64) ** 2, starts))[-_MOST_PARTS:]]
+        steps = [_step(job, size, measures, widths[start : start + at_once], count) for start in starts]
         found += [estimate(size, each) for each in steps]
     return max(found, key=lambda each: each.total)
 

@@ -57,7 +57,7 @@ def choose_micro_batch(recipe: Recipe, batch: int, work: Work, device: str) -> C
             f"rows of {work.length} tokens are too long for this device: {why}. "
             "Lower --max_seq_length, or train on the CPU with --use_cpu."
         )
-    rows = math.ceil(asked / math.ceil(asked / most))
+    rows = math.ceil(work.rows / math.ceil(work.rows / most))  # more than there are can be asked for
     return Choice(rows, f"not {asked}, since {why}; together they give the whole batch's gradient")
 
 

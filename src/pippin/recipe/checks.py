@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pippin.errors import shown
+
+#: Beyond this whole numbers are not exact any more once they have been a float.
+_LARGEST = 2**53
+
 #: field -> (test, what is wanted)
 _RANGES: dict[str, tuple[Any, str]] = {
     "learning_rate": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
@@ -22,7 +27,7 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "adam_epsilon": (lambda v: v >= 0, "at least 0"),
     "max_grad_norm": (lambda v: v >= 0, "at least 0"),
     "label_smoothing_factor": (lambda v: 0 <= v < 1, "from 0 to below 1"),
-    "neftune_noise_alpha": (lambda v: v >= 0, "at least 0"),
+    "neftune_noise_alpha": (lambda v: 0 <= v <= 1e38, "from 0 to 1e38"),
     "freeze": (lambda v: v == "core" or v.isdecimal(), "core, or a number of layers"),
     "unfreeze": (lambda v: v >= 0, "at least 0"),
     "validation_split": (lambda v: 0 <= v <= 0.5, "from 0 to 0.5"),
@@ -39,7 +44,7 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "save_minutes": (lambda v: v >= 0, "at least 0"),
     "save_total_limit": (lambda v: v >= 1, "at least 1"),
     "early_stopping_patience": (lambda v: v >= 0, "at least 0"),
-    "memory_limit": (lambda v: v > 0, "above 0"),
+    "memory_limit": (lambda v: 0 < v <= 1e9, "above 0, and in GB"),
     "torch_empty_cache_steps": (lambda v: v >= 1, "at least 1"),
     "text_column": (lambda v: len(v) <= 2, "one or two column names"),
 }
@@ -47,10 +52,12 @@ _RANGES: dict[str, tuple[Any, str]] = {
 
 def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
     """One sentence for each value out of range and each pair of settings that cannot both hold."""
-    for name, (holds, wanted) in _RANGES.items():
-        value = values.get(name)
-        if value is not None and not holds(value):
-            yield f"{said[name]}: {value!r} must be {wanted}."
+    for name, value in values.items():
+        holds, wanted = _RANGES.get(name, (lambda v: True, ""))
+        if type(value) is int and abs(value) >= _LARGEST:
+            yield f"{said[name]}: {shown(value)} is too large a number."
+        elif value is not None and not holds(value):
+            yield f"{said[name]}: {shown(value)} must be {wanted}."
     for group, why in _EXCLUSIVE:
         present = [said[name] for name in group if _is_set(values.get(name))]
         if len(present) > 1:

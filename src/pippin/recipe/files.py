@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pippin.errors import PippinError
+from pippin.plain_files import read_text
 from pippin.recipe.reading import Given
+
+#: Bytes of a file of settings; all that there are take a few thousand.
+_LARGEST = 128 << 10
 
 
 def settings_from_file(path: str, mistakes: list[str]) -> list[Given]:
@@ -45,13 +49,35 @@ def _load_yaml(path: str, mistakes: list[str]) -> dict[Any, Any]:
                     seen[key.value] = line
             return node
 
+        def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+            """Lists of lists that are named once and repeated unfold to any size."""
+            alias = self.peek_event() if self.check_event(yaml.AliasEvent) else None
+            node = super().compose_node(parent, index)
+            if alias is not None and not isinstance(node, yaml.ScalarNode):
+                raise PippinError(
+                    f"--config {path}, line {alias.start_mark.line + 1}: *{alias.anchor} repeats a list or a mapping. "
+                    "Write it out; only single values can be repeated."
+                )
+            return node
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            """Values that are none, such as 0x_ or a 13th month, are told by their line."""
+            try:
+                return super().construct_object(node, deep)
+            except (yaml.YAMLError, RecursionError):
+                raise
+            except Exception:  # the readers of each kind of value raise what they like
+                raise yaml.constructor.ConstructorError(problem_mark=node.start_mark) from None
+
     try:
-        loaded = yaml.load(Path(path).read_text(encoding="utf-8"), Loader)
+        loaded = yaml.load(read_text(Path(path), _LARGEST, own_pipes=True), Loader)
     except FileNotFoundError:
         raise PippinError(f"--config {path}: there is no such file.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PippinError(f"--config {path}: cannot be read ({error}).") from None
-    except yaml.YAMLError as error:
+    except OSError as error:
+        raise PippinError(f"--config {path}: cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        raise PippinError(f"--config {path}: it is not UTF-8 text (byte {error.start + 1}).") from None
+    except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" at line {mark.line + 1}" if mark else ""
         raise PippinError(f"--config {path}: not valid YAML or JSON{line}.") from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pippin.errors import Mistakes, PippinError, nearest
+from pippin.errors import Mistakes, PippinError, nearest, shown
+from pippin.plain_files import parse_json
 from pippin.recipe.checks import contradictions, remarks
 from pippin.recipe.fields import Field, recipe_fields
 from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED, REFUSED_WHEN_OFF, SWITCHES, asks_for_nothing, is_off
@@ -102,11 +102,12 @@ def _without_no(given: Given) -> Given:
     positive = given.name[3:]
     value = _to_bool(given.value)
     if value is None:
-        raise PippinError(f"{given.said_as}: {given.value!r} is not true or false.")
+        raise PippinError(f"{given.said_as}: {shown(given.value)} is not true or false.")
     if value is False:
         prefix = "--" if given.said_as.startswith("--") else ""
         raise PippinError(
-            f"{given.said_as}: {given.value!r} is a double no. Use {prefix}{positive} to turn it on, or leave it out."
+            f"{given.said_as}: {shown(given.value)} is a double no. Use {prefix}{positive} to turn it on, or leave it "
+            "out."
         )
     return Given(positive, False, given.said_as)
 
@@ -139,11 +140,11 @@ def convert(field: Field, given: Given) -> Any:
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
     converted = _CONVERTERS[field.kind](value)
     if converted is None:
-        raise PippinError(f"{given.said_as}: {value!r} is not {_wanted(field)}.")
+        raise PippinError(f"{given.said_as}: {shown(value)} is not {_wanted(field)}.")
     for word in (converted if field.kind is tuple else (converted,)) if field.choices else ():
         if word not in field.choices:
             hint = nearest(str(word), field.choices)
-            raise PippinError(f"{given.said_as}: {word!r} is not one of {', '.join(field.choices)}.{hint}")
+            raise PippinError(f"{given.said_as}: {shown(word)} is not one of {', '.join(field.choices)}.{hint}")
     return converted
 
 
@@ -172,7 +173,7 @@ def _to_float(value: Any) -> float | None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if abs(number) < float("inf") else None
 
@@ -180,7 +181,7 @@ def _to_float(value: Any) -> float | None:
 def _to_dict(value: Any) -> dict[str, Any] | None:
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return None
     return value if isinstance(value, dict) else None

@@ -20,18 +20,18 @@ def model_card(run: Run, report: Report) -> str:
     classes = ", ".join(map(as_words, run.data.classes[:50]))
     kind = "numbers" if run.data.regression else f"{len(run.data.classes)} classes: {classes}"
     scores = "\n".join(
-        f"| {_prose(name)} | {value:.4f} |"
+        f"| {prose(name)} | {value:.4f} |"
         for name, value in report.results.items()
         if name.startswith(("eval_", "test_")) and not name.endswith(("runtime", "per_second", "samples"))
     )
     plan = "\n".join(
-        f"| {name} | {_prose(str(choice.value))} | {_prose(choice.reason)} |"
+        f"| {name} | {prose(str(choice.value))} | {prose(choice.reason)} |"
         for name, choice in run.plan.choices().items()
     )
     folder = _one_line(report.path.name)
-    sizes = ", ".join(f"{count} {_prose(name)}" for name, count in run.data.rows.items())
+    sizes = ", ".join(f"{count} {prose(name)}" for name, count in run.data.rows.items())
     found = report.verification
-    verification = f"\n\nThe device against the CPU, before training: {_prose(found)}" if found else ""
+    verification = f"\n\nThe device against the CPU, before training: {prose(found)}" if found else ""
     return f"""---
 library_name: transformers
 pipeline_tag: text-classification
@@ -87,7 +87,7 @@ def _code(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """A sentence of Pippin's own that may quote a name: what Markdown would act on is escaped."""
     return _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", _one_line(text))
 

@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pippin.machine.fallbacks import Fallback
+from pippin.plain_files import read_json
+from pippin.records import from_json
+
+#: The report's name in the folder of a run.
+NAME = "report.json"
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,15 @@ class Mistake:
     predicted: str
     score: float
     """The probability of the wrong class; for numbers, how far off the prediction is."""
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """A class that was taken for another."""
+
+    truth: str
+    predicted: str
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,9 @@ class Report:
     per_class: dict[str, dict[str, float]] = field(default_factory=dict)
     """Precision, recall, F1 and rows by class, on the test rows where they have labels, else on the validation rows."""
     confusion: list[list[int]] = field(default_factory=list)
-    """True classes down, predicted classes across."""
+    """True classes down, predicted classes across; empty where there are too many classes for such a table."""
+    confusions: tuple[Confusion, ...] = ()
+    """The pairs of classes that are mixed up most."""
     judged_on: str = ""
     """Which split per_class, confusion and mistakes come from."""
     mistakes: tuple[Mistake, ...] = ()
@@ -54,3 +70,11 @@ class Report:
     @property
     def path(self) -> Path:
         return Path(self.folder)
+
+
+def read_report(folder: Path) -> Report | None:
+    """What came out of the run in a folder; None where it is not finished, or the report cannot be read."""
+    try:
+        return from_json(Report, read_json(folder / NAME))
+    except (OSError, ValueError):
+        return None

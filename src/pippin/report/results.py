@@ -7,10 +7,10 @@ import torch
 from pippin.data.dataset import Dataset
 from pippin.machine.fallbacks import Fallback
 from pippin.report.mistakes import worst_mistakes
-from pippin.report.report import Report
+from pippin.report.report import Confusion, Report
 from pippin.training.inference import Evaluation
 from pippin.training.loop import Outcome
-from pippin.training.metrics import confusion, per_class
+from pippin.training.metrics import confusion, per_class, top_confusions
 
 
 def train_results(outcome: Outcome, rows: int, model: torch.nn.Module) -> dict[str, float]:
@@ -58,6 +58,10 @@ def make_report(
         fallbacks=fallbacks,
         per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
         confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],
+        confusions=tuple(
+            Confusion(*each)
+            for each in (top_confusions(data.labels, by_class.predictions, by_class.truth) if by_class else ())
+        ),
         judged_on=judged_on,
         mistakes=worst_mistakes({**data.validation, **data.test}[judged_on], data.labels, judged) if judged else (),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -167,7 +168,7 @@ class Terminal:
         self.say_where(escape(f"look: {report.folder}/report.html"))
         if report.best_step is not None:
             second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
-            self.say_where(escape(f'try: pippin predict {report.folder} --text "…"{second}'))
+            self.say_where(escape(f'try: pippin predict {shlex.quote(report.folder)} --text "…"{second}'))
 
     def _show_results(self, report: Report) -> None:
         self.console.print()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 #: What a terminal acts on instead of showing it: control characters but for line ends and tabs, marks and overrides
@@ -26,6 +27,8 @@ def memory(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """A time span in words."""
+    if not math.isfinite(seconds):
+        return "an unknown time"
     minutes = round(seconds / 60)
     if not minutes:
         return f"{seconds:.0f} s"
@@ -33,6 +36,8 @@ def duration(seconds: float) -> str:
 
 
 def clock_time(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "–"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pippin.data.labels import Labels
 from pippin.data.tasks import Task
+
+#: Up to so many classes all pairs are told; for more, so many of the pairs that are mixed up most.
+_MOST_IN_MATRIX, _MOST_CONFUSIONS = 100, 100
 
 
 def score(task: Task, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
@@ -21,15 +25,28 @@ def score(task: Task, predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
 
 def per_class(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -> dict[str, dict[str, float]]:
     """Precision, recall, F1 and number of rows of each class."""
-    figures = _by_class(_counts(truth, predictions, len(labels.names)))
+    figures = _by_class(_counted(truth, predictions, len(labels.names)))
     return {
         name: {key: values[place].item() for key, values in figures.items()} for place, name in enumerate(labels.names)
     }
 
 
 def confusion(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -> list[list[int]]:
-    """Rows are the true classes, columns the predicted ones."""
-    return _counts(truth, predictions, len(labels.names)).tolist()
+    """Rows are the true classes, columns the predicted ones; nothing where that would be too large a table."""
+    classes = len(labels.names)
+    if classes > _MOST_IN_MATRIX:
+        return []
+    places = truth.astype(int) * classes + predictions.astype(int)
+    return np.bincount(places, minlength=classes**2).reshape(classes, classes).tolist()
+
+
+def top_confusions(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -> list[tuple[str, str, int]]:
+    """The pairs of classes that are mixed up most, in order: the true one, the predicted one, and rows."""
+    wrong = truth != predictions
+    pairs = np.stack([truth[wrong], predictions[wrong]], axis=1).astype(int)
+    distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:_MOST_CONFUSIONS]
+    return [(labels.names[distinct[place, 0]], labels.names[distinct[place, 1]], int(counts[place])) for place in most]
 
 
 def decide(logits: np.ndarray, labels: Labels) -> np.ndarray:
@@ -43,33 +60,43 @@ def _accuracy(truth: np.ndarray, predictions: np.ndarray) -> float:
 
 def _f1(truth: np.ndarray, predictions: np.ndarray) -> float:
     """Of the second class, as GLUE has it."""
-    return _by_class(_counts(truth, predictions, 2))["f1"][1]
+    return _by_class(_counted(truth, predictions, 2))["f1"][1]
 
 
 def _f1_macro(truth: np.ndarray, predictions: np.ndarray) -> float:
     """The mean over the classes that occur, as truth or as prediction."""
-    counts = _counts(truth, predictions)
-    occur = counts.sum(axis=0) + counts.sum(axis=1) > 0
-    return _by_class(counts)["f1"][occur].mean()
+    counted = _counted(truth, predictions)
+    return _by_class(counted)["f1"][counted.of_truth + counted.of_predictions > 0].mean()
 
 
 def _matthews(truth: np.ndarray, predictions: np.ndarray) -> float:
-    counts = _counts(truth, predictions).astype(float)
-    rows, of_truth, of_predictions = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
+    counted = _counted(truth, predictions)
+    right, of_truth, of_predictions = counted.right.sum(), counted.of_truth * 1.0, counted.of_predictions * 1.0
+    rows = float(len(truth))
     spread = (rows**2 - (of_truth**2).sum()) * (rows**2 - (of_predictions**2).sum())
-    return (np.trace(counts) * rows - of_truth @ of_predictions) / np.sqrt(spread) if spread else 0.0
+    return (right * rows - of_truth @ of_predictions) / np.sqrt(spread) if spread else 0.0
 
 
-def _counts(truth: np.ndarray, predictions: np.ndarray, classes: int = 0) -> np.ndarray:
-    """How many rows of each class (down) were predicted as each (across); scikit-learn would take seconds to load."""
+@dataclass(frozen=True)
+class _Counted:
+    """Rows of each class. Every figure follows from these; a table of all pairs would grow with their square."""
+
+    right: np.ndarray
+    of_truth: np.ndarray
+    of_predictions: np.ndarray
+
+
+def _counted(truth: np.ndarray, predictions: np.ndarray, classes: int = 0) -> _Counted:
+    """scikit-learn has this too, and would take seconds to load."""
     truth, predictions = truth.astype(int), predictions.astype(int)
     classes = max(classes, truth.max(initial=0) + 1, predictions.max(initial=0) + 1)
-    return np.bincount(truth * classes + predictions, minlength=classes**2).reshape(classes, classes)
+    right = truth[truth == predictions]
+    return _Counted(*(np.bincount(each, minlength=classes) for each in (right, truth, predictions)))
 
 
-def _by_class(counts: np.ndarray) -> dict[str, np.ndarray]:
+def _by_class(counted: _Counted) -> dict[str, np.ndarray]:
     """Figures for each class; where a class never occurs they are 0."""
-    right, of_truth, of_predictions = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    right, of_truth, of_predictions = counted.right, counted.of_truth, counted.of_predictions
     return {
         "precision": right / np.maximum(of_predictions, 1),
         "recall": right / np.maximum(of_truth, 1),

@@ -20,6 +20,8 @@ from pippin.runs.names import plain_name
 
 #: A spreadsheet takes a cell that begins so for a formula, and runs it. Apostrophes in front count as a guard.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+#: Probabilities that are held at a time: of many rows and thousands of classes there are gigabytes.
+_MOST_PROBABILITIES = 2**22
 _PLAIN_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -61,10 +63,16 @@ def label_and_score(logits: np.ndarray, labels: Labels) -> tuple[list[str], list
     """Each row's answer, and for classes its probability."""
     if labels.regression:
         return [f"{value:.4f}" for value in logits[:, 0]], [None] * len(logits)
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probabilities = shifted / shifted.sum(axis=1, keepdims=True)
-    best = probabilities.argmax(axis=1)
-    return [labels.names[place] for place in best], probabilities.max(axis=1).tolist()
+    answers: list[str] = []
+    scores: list[float | None] = []
+    at_once = max(1, _MOST_PROBABILITIES // max(1, logits.shape[1]))
+    for start in range(0, len(logits), at_once):
+        some = logits[start : start + at_once]
+        shifted = np.exp(some - some.max(axis=1, keepdims=True))
+        probabilities = shifted / shifted.sum(axis=1, keepdims=True)
+        answers += [labels.names[place] for place in probabilities.argmax(axis=1)]
+        scores += probabilities.max(axis=1).tolist()
+    return answers, scores
 
 
 class LabelledWriter:

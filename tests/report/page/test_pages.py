@@ -13,6 +13,7 @@ from pippin.report.page.charts import run_charts, thinned
 from pippin.report.page.compare_page import ComparedRun, compare_page
 from pippin.report.page.history import History, read_history
 from pippin.report.page.run_page import run_page
+from pippin.report.report import Confusion
 
 
 def test_the_result_comes_first_and_all_that_it_was_made_of_follows():
@@ -48,9 +49,11 @@ def test_nothing_outside_is_named_and_nothing_acts_in_line():
 
 def test_large_runs_stay_small():
     many = tuple(f"class number {place}" for place in range(300))
-    page = run_page(make_run(classes=many), make_history(50_000), make_report(classes=many), "runs/q")
+    report = make_report(classes=many, confusion=[], confusions=(Confusion(many[3], many[5], 4321),) * 100)
+    page = run_page(make_run(classes=many), make_history(50_000), report, "runs/q")
     assert len(page) < 1_000_000
     assert "Mixed up most" in page
+    assert page.count("<td class=number>4321</td>") == 30
 
 
 def test_thinning_keeps_the_ends_and_the_extremes():

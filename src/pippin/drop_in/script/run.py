@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import io
 import os
+import shlex
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -69,9 +70,8 @@ def _read(script: str) -> bytes:
     path = Path(script)
     if path.is_dir():
         inside = sorted(child.name for child in path.glob("*.py"))
-        raise PippinError(
-            f"{script} is a folder. Name the script: pippin exec {path / inside[0] if inside else path / 'SCRIPT.py'} …"
-        )
+        example = shlex.quote(str(path / (inside[0] if inside else "SCRIPT.py")))
+        raise PippinError(f"{script} is a folder. Name the script: pippin exec {example} …")
     if not path.exists():
         raise PippinError(f"{script}: there is no such file. Type: pippin exec SCRIPT.py, then the script's own words.")
     try:

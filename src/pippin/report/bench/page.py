@@ -9,12 +9,14 @@ from pippin.report.bench.sentence import sentence
 from pippin.report.bench.series import machine_words, software_words
 from pippin.report.bench.sheets import Sheet, compared_sheets, sheets
 from pippin.report.bench.table import differences, notes
+from pippin.report.card import prose
 
 
 def page(bench: Bench, charts: Sequence[str]) -> str:
     """The sentence first, then charts and tables."""
-    lines = [f"# {bench.model}: how fast here?", "", sentence(bench), ""]
-    lines += [machine_words(bench), "", f"{software_words(bench)} · {bench.date} · {bench.seconds:.0f} s", ""]
+    lines = [f"# {prose(bench.model)}: how fast here?", "", prose(sentence(bench)), ""]
+    made = f"{software_words(bench)} · {bench.date} · {bench.seconds:.0f} s"
+    lines += [prose(machine_words(bench)), "", prose(made), ""]
     lines += _charts(charts)
     for sheet in sheets(bench):
         lines += _table(sheet)
@@ -26,7 +28,7 @@ def compared_page(benches: Sequence[Bench], charts: Sequence[str]) -> str:
     """Machines side by side."""
     lines = [f"# {len(benches)} machines side by side", ""]
     lines += [
-        f"{number}. {machine_words(bench)} · {bench.model} · {bench.date[:10]} · {software_words(bench)}"
+        prose(f"{number}. {machine_words(bench)} · {bench.model} · {bench.date[:10]} · {software_words(bench)}")
         for number, bench in enumerate(benches, 1)
     ]
     lines += ["", *_charts(charts)]
@@ -42,11 +44,18 @@ def _charts(names: Sequence[str]) -> list[str]:
 
 def _table(sheet: Sheet) -> list[str]:
     def line(cells: Sequence[str]) -> str:
-        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        return f"| {' | '.join(map(prose, cells))} |"
 
     rule = f"|---|{'---:|' * (len(sheet.heads) - 1)}"
-    return [f"## {sheet.title[:1].upper()}{sheet.title[1:]}", "", line(sheet.heads), rule, *map(line, sheet.rows), ""]
+    return [
+        f"## {prose(sheet.title[:1].upper() + sheet.title[1:])}",
+        "",
+        line(sheet.heads),
+        rule,
+        *map(line, sheet.rows),
+        "",
+    ]
 
 
 def _list(texts: Sequence[str]) -> list[str]:
-    return [*(f"- {text[:1].upper()}{text[1:]}" for text in texts), ""] if texts else []
+    return [*(f"- {prose(text[:1].upper() + text[1:])}" for text in texts), ""] if texts else []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
 
 from pippin.files import write_text
-from pippin.preflight.compare import Comparison
+from pippin.preflight.compare import Cell, Comparison
 from pippin.report.forecast.words import cell_words, legend
+from pippin.report.page.markup import Html, html, joined
 from pippin.report.words import memory
 
 _STYLE = """
@@ -19,30 +19,51 @@ th:first-child, td:first-child { text-align: left; }
 small, p, .no { color: var(--soft); }
 .wide { overflow-x: auto; }
 """
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>{style}</style></head>
+<body>
+<h1>{title}</h1>
+<p>Training in {precision}.</p>
+<div class="wide"><table>
+<tr><th>chip</th>{heads}</tr>
+{rows}</table></div>
+<p>{legend}</p>
+</body>
+</html>
+"""
 
 
 def write_page(comparison: Comparison, path: Path) -> None:
     """Write the table into a file."""
-    heads = "".join(
-        f"<th>batch {batch}<br><small>{memory(needed)}</small></th>" for batch, needed in comparison.needed.items()
+    heads = joined(
+        html("<th>batch {}<br><small>{}</small></th>", batch, memory(needed))
+        for batch, needed in comparison.needed.items()
     )
-    rows = "\n".join(
-        f"<tr><td>{html.escape(row.chip)} <small>{row.gpu_cores} GPU cores</small></td>"
-        + "".join(
-            f'<td class="no">{cell_words(cell, "too large")}</td>'
-            if cell.memory is None
-            else f"<td>{cell_words(cell, '')}</td>"
-            for cell in row.cells
+    rows = joined(
+        html(
+            "<tr><td>{} <small>{} GPU cores</small></td>{}</tr>\n",
+            row.chip,
+            row.gpu_cores,
+            joined(map(_cell, row.cells)),
         )
-        + "</tr>"
         for row in comparison.rows
     )
-    title = html.escape(f"{comparison.job} on every Mac")
-    page = (
-        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{_STYLE}</style></head>\n'
-        f"<body>\n<h1>{title}</h1>\n<p>Training in {comparison.precision}.</p>\n"
-        f'<div class="wide"><table>\n<tr><th>chip</th>{heads}</tr>\n{rows}\n</table></div>\n'
-        f"<p>{html.escape(legend(comparison))}</p>\n</body>\n</html>\n"
+    page = html(
+        _PAGE,
+        title=f"{comparison.job} on every Mac",
+        style=Html(_STYLE),
+        precision=comparison.precision,
+        heads=heads,
+        rows=rows,
+        legend=legend(comparison),
     )
     write_text(path, page)
+
+
+def _cell(cell: Cell) -> Html:
+    if cell.memory is None:
+        return html('<td class="no">{}</td>', cell_words(cell, "too large"))
+    return html("<td>{}</td>", cell_words(cell, ""))

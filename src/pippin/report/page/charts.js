@@ -31,7 +31,8 @@
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.75);
     const ticks = [];
-    for (let tick = Math.ceil(low / step); tick * step <= high + step * 1e-9; tick++) ticks.push(tick * step);
+    // Counted: beyond 2 to the 53rd a number plus one is the same number.
+    for (let tick = Math.ceil(low / step); tick * step <= high + step * 1e-9 && ticks.length < 100; tick++) ticks.push(tick * step);
     return ticks;
   };
   const logTicks = (low, high) => {

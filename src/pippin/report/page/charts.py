@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from pippin.report.page.history import Happening, History
@@ -12,7 +13,7 @@ from pippin.report.page.history import Happening, History
 Points = list[tuple[float, float]]
 #: More points than a screen shows are not worth their bytes.
 _MOST_POINTS = 400
-_MOST_MARKS = 40
+_MOST_MARKS, _MOST_CURVES = 40, 24
 _MARKED = ("slept", "slow", "smaller_batches", "recomputing", "resumed")
 
 
@@ -104,7 +105,8 @@ def metric_series(evaluations: list[dict[str, Any]]) -> tuple[Series, ...]:
         for key in each
         if key.startswith("eval_") and not key.endswith(("loss", "runtime", "per_second", "samples"))
     )
-    return tuple(Series(name.removeprefix("eval_"), points(evaluations, "step", name)) for name in names)
+    curves = (Series(name.removeprefix("eval_"), points(evaluations, "step", name)) for name in names)
+    return tuple(islice(curves, _MOST_CURVES))
 
 
 def points(rows: Iterable[dict[str, Any]], x: str, y: str) -> Points:

@@ -8,9 +8,10 @@ from typing import Any
 
 from pippin.recipe.command import given_settings
 from pippin.report.page.charts import Chart, Series, metric_series, points, with_points
-from pippin.report.page.frame import escaped, figures_of, page
+from pippin.report.page.frame import page
 from pippin.report.page.history import History
-from pippin.report.page.sections import scores, section, table
+from pippin.report.page.markup import Html, html, joined
+from pippin.report.page.sections import curves_of, scores, section, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.report.words import clock_time, memory
@@ -28,45 +29,45 @@ class ComparedRun:
     report: Report | None
 
 
-def compare_page(runs: Sequence[ComparedRun]) -> str:
+def compare_page(runs: Sequence[ComparedRun]) -> Html:
     """The page of runs that were made on the same or on different computers."""
     charts = _charts(runs)
     names = ", ".join(each.name for each in runs)
-    curves = section("Curves", f'<div class="curves">{figures_of(charts)}</div>') if charts else ""
-    body = "\n".join(
+    body = joined(
         [
-            f"<header><h1>{len(runs)} runs</h1><p>{escaped(names)}</p></header>",
+            html("<header><h1>{} runs</h1><p>{}</p></header>", len(runs), names),
             section("Results", _results(runs)),
-            curves,
+            curves_of(charts),
             _differences("Settings that differ", runs, [_settings(each.run) for each in runs]),
             _differences("Plans that differ", runs, [_plan(each.run) for each in runs]),
-        ]
+        ],
+        between="\n",
     )
     return page(f"{len(runs)} runs: {names}", body, charts)
 
 
-def _results(runs: Sequence[ComparedRun]) -> str:
+def _results(runs: Sequence[ComparedRun]) -> Html:
     columns: dict[str, list[str]] = {}
     for place, each in enumerate(runs):
         for name, value in _figures(each).items():
             columns.setdefault(name, [""] * len(runs))[place] = value
     rows = (
-        [escaped(each.name), escaped(each.run.status), *(escaped(values[place]) for values in columns.values())]
-        for place, each in enumerate(runs)
+        [each.name, each.run.status, *(values[place] for values in columns.values())] for place, each in enumerate(runs)
     )
     return table(["run", "", *columns], rows, numbers=range(2, 2 + len(columns)))
 
 
 def _figures(each: ComparedRun) -> dict[str, str]:
     results = each.report.results if each.report else {}
-    found = {
-        f"{name}, {title}": f"{value:.4f}"
+    found: dict[str, str] = {
+        f"{name}, {title}": html("{:.4f}", value)
         for prefix, title in (("test", "test"), ("eval", "validation"))
         for name, value in scores(results, prefix).items()
     }
     if "train_runtime" in results:
         found["training"] = clock_time(results["train_runtime"])
-        found["rows/s"] = f"{results['train_samples_per_second']:.0f}"
+    if "train_samples_per_second" in results:
+        found["rows/s"] = html("{:.0f}", results["train_samples_per_second"])
     if each.report and each.report.peak_memory:
         found["memory"] = memory(each.report.peak_memory)
     return found
@@ -102,10 +103,10 @@ def _plan(run: Run) -> dict[str, str]:
     return {name: value for name, value, _ in plan_rows(run.plan)}
 
 
-def _differences(title: str, runs: Sequence[ComparedRun], facts: Sequence[dict[str, str]]) -> str:
+def _differences(title: str, runs: Sequence[ComparedRun], facts: Sequence[dict[str, str]]) -> Html:
     names = dict.fromkeys(name for each in facts for name in each)
     differing = [name for name in names if len({each.get(name) for each in facts}) > 1]
     if not differing:
-        return ""
-    rows = ([escaped(name), *(escaped(each.get(name, "–")) for each in facts)] for name in differing)
+        return html("")
+    rows = ([name, *(each.get(name, "–") for each in facts)] for name in differing)
     return section(title, table(["", *(each.name for each in runs)], rows))

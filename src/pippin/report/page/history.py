@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pippin.plain_files import open_plain, parse_json
 from pippin.report.happenings import sentence
 
+#: Bytes of a line of events.jsonl, letters of a sentence, and the largest whole number: nobody's own go beyond.
+_LONGEST_LINE, _LONGEST_WORDS, _LARGEST = 1 << 20, 1000, 2**63
 #: Events that are told on the page, beside those that the terminal tells of.
 _TOLD = {
     "resumed": lambda figures: f"the run went on from step {figures['step']}",
@@ -31,9 +34,9 @@ class Happening:
 
 @dataclass
 class History:
-    logs: list[dict[str, Any]] = field(default_factory=list)
-    """Each with the `minute` of the run in which it was written."""
-    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    logs: list[dict[str, float]] = field(default_factory=list)
+    """The numbers of each, with the `minute` of the run in which it was written."""
+    evaluations: list[dict[str, float]] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
     steps: int = 0
     """In all, as planned."""
@@ -51,44 +54,57 @@ class History:
         if name == "resumed":
             self.away += max(when - self.last, 0.0)
         elif name == "slept":
-            self.away += float(figures["seconds"])
+            away = float(figures["seconds"])
+            self.away += away if math.isfinite(away) else 0.0
         self.last = when
         minute = max(when - self.began - self.away, 0.0) / 60
         if name == "log":
-            self.logs.append({**figures, "minute": minute})
+            self.logs.append({**_numbers(figures), "minute": minute})
         elif name == "evaluation":
-            self.evaluations.append({**figures, "minute": minute})
+            self.evaluations.append({**_numbers(figures), "minute": minute})
         elif name == "started":
             self.steps = int(figures["steps"])
         elif name == "verified":
-            self.verification = str(figures["words"])
+            self.verification = str(figures["words"])[:_LONGEST_WORDS]
         words = _TOLD[name](figures) if name in _TOLD else sentence(name, figures)
         if words:
             step = int(figures.get("step") or self.step)
-            self.happenings.append(Happening(name, words, step, minute))
+            self.happenings.append(Happening(name, words[:_LONGEST_WORDS], step, minute))
 
     @property
     def step(self) -> int:
         """The last one that was told of."""
-        told = [each[-1]["step"] for each in (self.logs, self.evaluations) if each]
-        return max([int(step) for step in told] + [each.step for each in self.happenings[-1:]], default=0)
+        told = [each[-1].get("step", 0.0) for each in (self.logs, self.evaluations) if each]
+        whole = [int(step) for step in told if math.isfinite(step)]
+        return max(whole + [each.step for each in self.happenings[-1:]], default=0)
 
     @property
     def seconds_left(self) -> float | None:
-        return float(self.logs[-1]["seconds_left"]) if self.logs else None
+        return self.logs[-1].get("seconds_left") if self.logs else None
 
 
 def read_history(path: Path) -> History:
-    """What events.jsonl tells. Lines that cannot be read are counted and left out; a crash may cut off the last."""
+    """What events.jsonl tells. Lines that are no events are counted and left out; a crash may cut off the last."""
     history = History()
     if not path.is_file():
         return history
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
+    with open_plain(path) as file:
+        while line := file.readline(_LONGEST_LINE):
             try:
-                figures = json.loads(line)
+                figures = parse_json(line.decode("utf-8"))
                 name, when = figures.pop("event"), datetime.fromisoformat(figures.pop("time")).timestamp()
                 history.add(name, figures, when)
-            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-                history.unreadable += line.endswith("\n")
+            except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError):
+                history.unreadable += line.endswith(b"\n")  # a stranger's line can be wrong in any way
     return history
+
+
+def _numbers(figures: dict[str, Any]) -> dict[str, float]:
+    """The numbers of an event. What JSON has no word for stands there as a word: nan, inf, -inf."""
+    found = {}
+    for key, value in figures.items():
+        if value in ("nan", "inf", "-inf") or type(value) is float:
+            found[key] = float(value)
+        elif type(value) is int and abs(value) < _LARGEST:
+            found[key] = value
+    return found

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pippin.errors import not_a_run
-from pippin.records import from_json
 from pippin.report.page import sections
 from pippin.report.page.charts import run_charts
-from pippin.report.page.frame import figures_of, page
+from pippin.report.page.frame import page
 from pippin.report.page.history import History, read_history
-from pippin.report.report import Report
+from pippin.report.page.markup import Html, joined
+from pippin.report.report import Report, read_report
 from pippin.runs.folder import EVENTS
 from pippin.runs.record import Run, read_record
 
@@ -19,15 +18,14 @@ from pippin.runs.record import Run, read_record
 NAME = "report.html"
 
 
-def run_page(run: Run, history: History, report: Report | None, folder: str) -> str:
+def run_page(run: Run, history: History, report: Report | None, folder: str) -> Html:
     """The result first, then the curves, then what it was made of."""
     charts = run_charts(history)
-    curves = sections.section("Curves", f'<div class="curves">{figures_of(charts)}</div>') if charts else ""
-    body = "\n".join(
+    body = joined(
         [
             sections.header(run, history, folder),
             sections.result(run, history, report),
-            curves,
+            sections.curves_of(charts),
             sections.by_class(run, report),
             sections.mistakes(run, report),
             sections.happenings(history, report),
@@ -35,7 +33,8 @@ def run_page(run: Run, history: History, report: Report | None, folder: str) -> 
             sections.data(run.data),
             sections.commands(run, folder),
             sections.versions(run),
-        ]
+        ],
+        between="\n",
     )
     return page(run.recipe.run_name or run.data.name, body, charts, running=run.status == "started")
 
@@ -45,8 +44,4 @@ def read_records(folder: Path) -> tuple[Run, History, Report | None]:
     run = read_record(folder)
     if run is None:
         raise not_a_run(folder)
-    try:
-        report = from_json(Report, json.loads((folder / "report.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError):
-        report = None
-    return run, read_history(folder / EVENTS), report
+    return run, read_history(folder / EVENTS), read_report(folder)

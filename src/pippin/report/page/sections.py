@@ -1,4 +1,4 @@
-"""The parts of a run's page that are words and tables. Every word of the data or the user's is escaped."""
+"""The parts of a run's page that are words and tables."""
 
 from __future__ import annotations
 
@@ -6,67 +6,78 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from pippin.recipe.command import train_command
-from pippin.report.page.frame import escaped
+from pippin.report.page.charts import Chart
+from pippin.report.page.frame import figures_of
 from pippin.report.page.history import History
+from pippin.report.page.markup import Html, html, joined
 from pippin.report.plan_words import plan_rows
-from pippin.report.report import Report
+from pippin.report.report import Confusion, Report
 from pippin.report.words import clock_time, duration, memory
 from pippin.runs.record import Run
 from pippin.training.data_card import DataCard
 
 #: Larger matrices are told by their most frequent confusions.
-_MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_CLASSES, _MOST_HAPPENINGS = 24, 30, 200, 60
+_MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_CLASSES, _MOST_HAPPENINGS, _MOST_BARS = 24, 30, 200, 60, 40
 _BEHIND = {"finished": "finished", "started": "running", "interrupted": "interrupted", "failed": "failed"}
 
 
-def header(run: Run, history: History, folder: str) -> str:
+def header(run: Run, history: History, folder: str) -> Html:
     """Which run this is, and how it stands."""
-    status = f'<span class="status {escaped(run.status)}">{_BEHIND.get(run.status, escaped(run.status))}</span>'
-    place = ""
+    place = age = silent = html("")
     if run.status == "started" and history.steps:
         left = f", about {duration(history.seconds_left)} left" if history.seconds_left else ""
-        place = f"step {history.step} of {history.steps}{left}"
+        place = html("step {} of {}{}", history.step, history.steps, left)
     elif run.status in ("interrupted", "failed"):
-        place = f"after step {history.step} of {history.steps}"
-    age = silent = ""
+        place = html("after step {} of {}", history.step, history.steps)
     if run.status == "started":
-        age = ' <span class="soft screen">written <span id="age">just now</span></span>'
-        silent = (
+        age = html(' <span class="soft screen">written <span id="age">just now</span></span>')
+        silent = html(
             '<p class="bad" id="silent" hidden>There has been no news for some time: the run may have been stopped '
-            f"from outside. Go on with it: <code>pippin resume {escaped(shlex.quote(folder))}</code></p>"
+            "from outside. Go on with it: <code>pippin resume {}</code></p>",
+            shlex.quote(folder),
         )
-    rows = ", ".join(f"{count} {escaped(name.replace('_', ' '))}" for name, count in run.data.rows.items())
-    began = f'<span class="soft">started {escaped(_moment(run.started))}</span>'
-    return (
-        f"<header><h1>{escaped(run.recipe.run_name or run.data.name)}</h1>"
-        f"<p>{escaped(run.model)} on {escaped(run.data.name)} ({rows} rows) · {escaped(_device(run))}</p>"
-        f"<p>{status}{place}{age} {began}</p>{silent}</header>"
+    return html(
+        "<header><h1>{name}</h1><p>{model} on {data} ({rows} rows) · {device}</p>"
+        '<p><span class="status {status}">{behind}</span>{place}{age} <span class="soft">started {started}</span></p>'
+        "{silent}</header>",
+        name=run.recipe.run_name or run.data.name,
+        model=run.model,
+        data=run.data.name,
+        rows=", ".join(f"{count} {name.replace('_', ' ')}" for name, count in run.data.rows.items()),
+        device=_device(run),
+        status=run.status,
+        behind=_BEHIND.get(run.status, run.status),
+        place=place,
+        age=age,
+        started=_moment(run.started),
+        silent=silent,
     )
 
 
-def result(run: Run, history: History, report: Report | None) -> str:
+def result(run: Run, history: History, report: Report | None) -> Html:
     """The figures that people look for first."""
-    cards: list[tuple[str, str]] = []
+    cards: list[tuple[Html | str, str]] = []
     results = report.results if report else {}
     for prefix, title in (("test", "test"), ("eval", "validation")):
-        cards += [(f"{value:.4f}", f"{name}, {title}") for name, value in scores(results, prefix).items()]
+        cards += [(html("{:.4f}", value), f"{name}, {title}") for name, value in scores(results, prefix).items()]
     if not cards and history.evaluations:
-        last = {key: value for key, value in history.evaluations[-1].items() if isinstance(value, (int, float))}
-        cards += [(f"{value:.4f}", f"{name}, validation so far") for name, value in scores(last, "eval").items()]
-    if not results and history.logs:
-        loss = history.logs[-1]["loss"]
-        cards.append((f"{loss:.4f}" if isinstance(loss, float) else str(loss), "training loss now"))
+        last = scores(history.evaluations[-1], "eval")
+        cards += [(html("{:.4f}", value), f"{name}, validation so far") for name, value in last.items()]
+    if not results and history.logs and "loss" in history.logs[-1]:
+        cards.append((html("{:.4f}", history.logs[-1]["loss"]), "training loss now"))
     if "train_runtime" in results:
-        cards.append((clock_time(results["train_runtime"]), f"training, {results['epoch']:g} epochs"))
-        cards.append((f"{results['train_samples_per_second']:.0f}", "rows per second"))
+        cards.append((clock_time(results["train_runtime"]), f"training, {results.get('epoch', 0):g} epochs"))
+    if "train_samples_per_second" in results:
+        cards.append((html("{:.0f}", results["train_samples_per_second"]), "rows per second"))
     if report and report.peak_memory:
         cards.append((memory(report.peak_memory), "most memory held"))
     if not cards:
-        return '<p class="soft">Nothing to show yet.</p>'
-    return '<div class="cards">' + "".join(
-        f'<div class="card{" main" if not place else ""}"><b>{escaped(value)}</b>{escaped(name)}</div>'
+        return html('<p class="soft">Nothing to show yet.</p>')
+    shown = (
+        html('<div class="card{}"><b>{}</b>{}</div>', "" if place else " main", value, name)
         for place, (value, name) in enumerate(cards)
-    ) + "</div>"  # fmt: skip
+    )
+    return html('<div class="cards">{}</div>', joined(shown))
 
 
 def scores(results: dict[str, float], prefix: str) -> dict[str, float]:
@@ -79,94 +90,106 @@ def scores(results: dict[str, float], prefix: str) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda item: item[0].startswith("loss")))
 
 
-def happenings(history: History, report: Report | None) -> str:
+def curves_of(charts: Sequence[Chart]) -> Html:
+    """Places for the curves, where there are any."""
+    return section("Curves", html('<div class="curves">{}</div>', figures_of(charts))) if charts else html("")
+
+
+def happenings(history: History, report: Report | None) -> Html:
     """What came in between, what ran on the CPU, and what a comparison with it found."""
     items = [
-        f"<li>{escaped(each.words)} <small>step {each.step}, {each.minute:.1f} min</small></li>"
+        html("{} <small>step {}, {:.1f} min</small>", each.words, each.step, each.minute)
         for each in history.happenings
         if each.name != "saved"
     ][-_MOST_HAPPENINGS:]
     if report:
         items += [
-            f"<li>{escaped(name)} ran on the CPU {use.calls} times, {use.share:.1%} of the time: "
-            "the device has no kernel for it</li>"
+            html(
+                "{} ran on the CPU {} times, {:.1%} of the time: the device has no kernel for it",
+                name,
+                use.calls,
+                use.share,
+            )
             for name, use in report.fallbacks.items()
         ]
     verification = (report.verification if report else "") or history.verification
     if verification:
-        items.append(f"<li>The device against the CPU, before training: {escaped(verification)}</li>")
+        items.append(html("The device against the CPU, before training: {}", verification))
     saves = sum(each.name == "saved" for each in history.happenings)
     if saves:
-        items.append(f"<li>{saves} checkpoint{'s' * (saves > 1)} saved</li>")
-    return section("What happened", f"<ul>{''.join(items)}</ul>") if items else ""
+        items.append(html("{} checkpoint{} saved", saves, "s" * (saves > 1)))
+    told = joined(html("<li>{}</li>", item) for item in items)
+    return section("What happened", html("<ul>{}</ul>", told)) if items else html("")
 
 
-def by_class(run: Run, report: Report | None) -> str:
+def by_class(run: Run, report: Report | None) -> Html:
     """How well each class does, and what it is taken for."""
     if report is None or not report.per_class:
-        return ""
+        return html("")
     names = list(report.per_class)
     rows = (
-        [escaped(name), *(f"{figures[key]:.3f}" for key in ("precision", "recall", "f1")), str(int(figures["rows"]))]
+        [name, *(html("{:.3f}", figures.get(key)) for key in ("precision", "recall", "f1")), figures.get("rows")]
         for name, figures in list(report.per_class.items())[:_MOST_CLASSES]
     )
     parts = [table(["class", "precision", "recall", "F1", "rows"], rows, numbers=range(1, 5))]
     if len(names) <= _MOST_IN_MATRIX:
         parts.append(_matrix(names, report.confusion))
-    else:
-        parts.append(_confusions(names, report.confusion))
+    elif report.confusions:
+        parts.append(_confusions(report.confusions))
     if len(names) > _MOST_CLASSES:
         parts.append(
-            f'<p class="soft">The first {_MOST_CLASSES} of {len(names)} classes; report.json has them all.</p>'
+            html('<p class="soft">The first {} of {} classes; report.json has them all.</p>', _MOST_CLASSES, len(names))
         )
-    return section(f"By class, on the {escaped(report.judged_on)} rows", f'<div class="beside">{"".join(parts)}</div>')
+    return section(f"By class, on the {report.judged_on} rows", html('<div class="beside">{}</div>', joined(parts)))
 
 
-def mistakes(run: Run, report: Report | None) -> str:
+def mistakes(run: Run, report: Report | None) -> Html:
     """The rows to look at first."""
     if report is None or not report.mistakes:
-        return ""
+        return html("")
     pairs = any(each.pair for each in report.mistakes)
     heads = ["row", *run.data.text_columns[: 1 + pairs], "is", "taken for", "off by" if run.data.regression else "sure"]
     rows = (
         [
-            str(each.row),
-            f'<div class="text">{escaped(each.text)}</div>',
-            *([f'<div class="text">{escaped(each.pair)}</div>'] if pairs else []),
-            escaped(each.truth),
-            escaped(each.predicted),
-            f"{each.score:.3g}" if run.data.regression else f"{each.score:.0%}",
+            each.row,
+            html('<div class="text">{}</div>', each.text),
+            *([html('<div class="text">{}</div>', each.pair)] if pairs else []),
+            each.truth,
+            each.predicted,
+            html("{:.3g}" if run.data.regression else "{:.0%}", each.score),
         ]
         for each in report.mistakes
     )
     title = "Furthest off" if run.data.regression else "Most confident mistakes"
-    return section(f"{title}, on the {escaped(report.judged_on)} rows", table(heads, rows, numbers=(0, len(heads) - 1)))
+    return section(f"{title}, on the {report.judged_on} rows", table(heads, rows, numbers=(0, len(heads) - 1)))
 
 
-def plan(run: Run) -> str:
+def plan(run: Run) -> Html:
     """Every choice with its reason."""
-    rows = ([escaped(name), f"<b>{escaped(value)}</b>", escaped(why)] for name, value, why in plan_rows(run.plan))
+    rows = ([name, html("<b>{}</b>", value), why] for name, value, why in plan_rows(run.plan))
     return section("The plan", table(["", "choice", "why"], rows))
 
 
-def data(card: DataCard) -> str:
+def data(card: DataCard) -> Html:
     """Classes and lengths of the training rows."""
-    parts = [f"<p>{escaped(card.columns_reason)}</p>"]
+    parts = [html("<p>{}</p>", card.columns_reason)]
     if card.lengths:
         bars = [(f"{each.shortest}–{each.longest}", each.rows) for each in card.lengths]
         if card.lengths[0].shortest == card.lengths[0].longest:
             bars = [(str(each.shortest), each.rows) for each in card.lengths]
         cut = f"; {card.cut} texts were longer than the longest input and were cut" if card.cut else ""
         padding = f"{card.padding:.0%} of an epoch's tokens are padding" if card.padding else "nothing is padded"
-        parts.append(f"<h3>Tokens of a training row</h3>{_bars(bars)}<p>{padding}{cut}.</p>")
+        parts.append(html("<h3>Tokens of a training row</h3>{}<p>{}{}.</p>", _bars(bars), padding, cut))
     if card.class_rows:
-        counted = sorted(zip(card.classes, card.class_rows, strict=True), key=lambda each: -each[1])
-        more = f'<p class="soft">and {len(counted) - 40} classes more</p>' if len(counted) > 40 else ""
-        parts.append(f"<h3>Training rows by class</h3>{_bars(counted[:40])}{more}")
-    return section("The data", "".join(parts))
+        counted = sorted(zip(card.classes, card.class_rows, strict=False), key=lambda each: -each[1])
+        few, more = counted[:_MOST_BARS], html("")
+        if len(counted) > _MOST_BARS:
+            more = html('<p class="soft">and {} classes more</p>', len(counted) - _MOST_BARS)
+        parts.append(html("<h3>Training rows by class</h3>{}{}", _bars(few), more))
+    return section("The data", joined(parts))
 
 
-def commands(run: Run, folder: str) -> str:
+def commands(run: Run, folder: str) -> Html:
     """What to type next."""
     shown = shlex.quote(folder)
     second = ' --text2 "…"' if len(run.data.text_columns) == 2 else ""
@@ -176,12 +199,11 @@ def commands(run: Run, folder: str) -> str:
         "Use the model": f'pippin predict {shown} --text "…"{second}' if run.status == "finished" else "",
         "Make this page again": f"pippin report {shown}",
     }
-    return section(
-        "Commands", "".join(f"<p>{name}</p><pre>{escaped(line)}</pre>" for name, line in lines.items() if line)
-    )
+    told = joined(html("<p>{}</p><pre>{}</pre>", name, line) for name, line in lines.items() if line)
+    return section("Commands", told)
 
 
-def versions(run: Run) -> str:
+def versions(run: Run) -> Html:
     """What it ran on."""
     machine = run.machine
     facts = {
@@ -194,26 +216,27 @@ def versions(run: Run) -> str:
         "transformers": machine.transformers,
     }
     resumed = {"taken up": "; ".join(run.resumed)} if run.resumed else {}
-    rows = ([escaped(name), escaped(value)] for name, value in {**facts, **resumed}.items() if value)
-    return section("Versions", table(["", ""], rows))
+    return section(
+        "Versions", table(["", ""], ([name, value] for name, value in {**facts, **resumed}.items() if value))
+    )
 
 
-def section(title: str, body: str) -> str:
-    return f"<section><h2>{title}</h2>{body}</section>"
+def section(title: str, body: Html) -> Html:
+    return html("<section><h2>{}</h2>{}</section>", title, body)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
-    """Cells are HTML already; columns of numbers stand to the right."""
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[int] = ()) -> Html:
+    """Cells are text, or Html; columns of numbers stand to the right."""
     right = set(numbers)
 
-    def cell(tag: str, place: int, text: str) -> str:
-        return f"<{tag}{' class=number' if place in right else ''}>{text}</{tag}>"
+    def cells(template: str, texts: Sequence[object]) -> Html:
+        return joined(
+            html(template, " class=number" if place in right else "", text) for place, text in enumerate(texts)
+        )
 
-    head = "".join(cell("th", place, escaped(text)) for place, text in enumerate(heads))
-    body = "".join(
-        "<tr>" + "".join(cell("td", place, text) for place, text in enumerate(row)) + "</tr>" for row in rows
-    )
-    return f'<div class="wide"><table>{f"<tr>{head}</tr>" if any(heads) else ""}{body}</table></div>'
+    body = joined(html("<tr>{}</tr>", cells("<td{}>{}</td>", row)) for row in rows)
+    head = html("<tr>{}</tr>", cells("<th{}>{}</th>", heads)) if any(heads) else html("")
+    return html('<div class="wide"><table>{}{}</table></div>', head, body)
 
 
 def _moment(written: str) -> str:
@@ -232,48 +255,49 @@ def _device(run: Run) -> str:
     return f"{device} ({named}), {precision}" if named and named != device else f"{device}, {precision}"
 
 
-def _matrix(names: list[str], counts: list[list[int]]) -> str:
-    heads = "".join(f"<th>{escaped(name)}</th>" for name in names)
-    rows = ""
-    for down, (name, row) in enumerate(zip(names, counts, strict=True)):
+def _matrix(names: list[str], counts: list[list[int]]) -> Html:
+    lines = []
+    for down, (name, row) in enumerate(zip(names, counts, strict=False)):
         total = max(sum(row), 1)
-        cells = "".join(
-            f'<td class="{"right " if across == down else ""}heat{-(-4 * count // total)}">{count or "·"}</td>'
+        cells = joined(
+            html('<td class="{}heat{}">{}</td>', "right " * (across == down), -(-4 * count // total), count or "·")
             for across, count in enumerate(row)
         )
-        rows += f"<tr><th>{escaped(name)}</th>{cells}</tr>"
-    return (
+        lines.append(html("<tr><th>{}</th>{}</tr>", name, cells))
+    return html(
         '<div><p class="soft">True classes down, predicted classes across.</p>'
-        f'<div class="wide"><table class="matrix"><tr><th></th>{heads}</tr>{rows}</table></div></div>'
+        '<div class="wide"><table class="matrix"><tr><th></th>{}</tr>{}</table></div></div>',
+        joined(html("<th>{}</th>", name) for name in names),
+        joined(lines),
     )
 
 
-def _confusions(names: list[str], counts: list[list[int]]) -> str:
+def _confusions(pairs: Sequence[Confusion]) -> Html:
     """The pairs of classes that are mixed up most."""
-    wrong = [
-        (count, names[down], names[across])
-        for down, row in enumerate(counts)
-        for across, count in enumerate(row)
-        if count and down != across
-    ]
-    rows = (
-        [escaped(truth), escaped(taken), str(count)]
-        for count, truth, taken in sorted(wrong, key=lambda each: -each[0])[:_MOST_CONFUSIONS]
-    )
+    rows = ([each.truth, each.predicted, each.rows] for each in pairs[:_MOST_CONFUSIONS])
     found = table(["is", "taken for", "times"], rows, numbers=(2,))
-    return f'<div><p class="soft">Mixed up most.</p>{found}</div>'
+    return html('<div><p class="soft">Mixed up most.</p>{}</div>', found)
 
 
-def _bars(bars: Sequence[tuple[str, int]]) -> str:
+def _bars(bars: Sequence[tuple[str, int]]) -> Html:
     """Lying bars with their names and numbers, drawn at once."""
-    most, wide, high = max(count for _, count in bars) or 1, 320, 20
-    lines = "".join(
-        f'<text class="label" x="150" y="{place * high + 14}" text-anchor="end">{escaped(_short_name(name))}</text>'
-        f'<rect class="bar" x="158" y="{place * high + 4}" width="{wide * count / most:.1f}" height="13" rx="2"/>'
-        f'<text x="{164 + wide * count / most:.1f}" y="{place * high + 14}">{count}</text>'
+    most, wide, high = max((count for _, count in bars), default=0) or 1, 320, 20
+    lines = joined(
+        html(
+            '<text class="label" x="150" y="{y}" text-anchor="end">{name}</text>'
+            '<rect class="bar" x="158" y="{top}" width="{width:.1f}" height="13" rx="2"/>'
+            '<text x="{end:.1f}" y="{y}">{count}</text>',
+            y=place * high + 14,
+            top=place * high + 4,
+            name=_short_name(name),
+            width=wide * count / most,
+            end=164 + wide * count / most,
+            count=count,
+        )
         for place, (name, count) in enumerate(bars)
     )
-    return f'<svg class="bars" viewBox="0 0 {wide + 220} {len(bars) * high}" width="{wide + 220}">{lines}</svg>'
+    across, down = wide + 220, len(bars) * high
+    return html('<svg class="bars" viewBox="0 0 {} {}" width="{}">{}</svg>', across, down, across, lines)
 
 
 def _short_name(name: str) -> str:

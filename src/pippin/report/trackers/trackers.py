@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pippin.plain_files import read_json
 from pippin.recipe import Recipe
 from pippin.redact import without_secrets
 from pippin.report.trackers.names import figures_of, settings_of
@@ -106,7 +106,7 @@ class Trackers:
 
     def _ids_before(self) -> dict[str, str]:
         try:
-            ids = json.loads((self.folder.path / _IDS).read_text(encoding="utf-8"))
+            ids = read_json(self.folder.path / _IDS)
         except (OSError, ValueError):
             return {}
         return {str(name): str(value) for name, value in ids.items()} if isinstance(ids, dict) else {}
