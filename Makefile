@@ -6,12 +6,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 # What touches the device; a process of its own, since the emulated one cannot be taken out again.
 # Left out: what brings a backend of its own or is about files; of the resumed runs only that those end the same which the device has a part in.
-ON_EMULATED_GPU := tests/test_*.py tests/runs/test_resume.py tests/training tests/models tests/machine tests/failures tests/verify tests/emulated \
-	tests/preflight/test_paper.py tests/drop_in/test_trainer*.py tests/drop_in/test_refusals.py \
+ON_EMULATED_GPU := tests/test_*.py tests/runs/test_resume.py tests/engine tests/models tests/machine tests/commands/failures tests/commands/verify \
+	tests/emulated \
+	tests/commands/preflight/test_paper.py tests/drop_in/test_trainer*.py tests/drop_in/test_refusals.py \
 	$(addprefix --ignore=tests/,test_cache.py test_docs.py test_files.py test_words.py machine/test_awake.py machine/test_doctor.py \
-	models/test_int8.py models/plain_bert models/test_freezing.py models/test_safety.py training/test_inference.py \
-	training/test_captured.py training/test_against_hugging_face.py training/test_data_card.py training/test_metrics.py \
-	training/test_meter.py training/test_pace.py training/test_interrupts.py) \
+	models/test_int8.py models/plain_bert models/test_freezing.py models/test_safety.py engine/test_inference.py \
+	engine/test_captured.py engine/test_against_hugging_face.py \
+	engine/test_meter.py engine/test_pace.py engine/test_interrupts.py) \
 	-k "not test_resume or (resumed_equals and (plain or accumulation or bf16 or checkpointing or noise))"
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal

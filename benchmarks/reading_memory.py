@@ -45,13 +45,13 @@ def write_file(path: Path, megabytes: int, words: int) -> int:
 def child(stage: str, path: str, answer: Any) -> None:
     """One stage, in a process of its own."""
     os.environ["PIPPIN_CACHE"] = tempfile.mkdtemp()
-    from pippin.data.dataset import prepare
-    from pippin.data.sources import find_source
-    from pippin.machine.backends import prepare_environment
+    from pippin.machine.drivers import prepare_environment
     from pippin.recipe import Recipe
+    from pippin.tasks.sequence.dataset import prepare
+    from pippin.tasks.sequence.sources import find_source
 
     prepare_environment()
-    from pippin.planned import plan_job
+    from pippin.commands.planning import plan_job
     from pippin.report.terminal import Terminal
 
     plan_job(Recipe(use_cpu=True), Terminal(quiet=True))

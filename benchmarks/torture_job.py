@@ -178,7 +178,7 @@ def make_inputs(folder: Path, rows: int, hidden: int, layers: int = 2, vocabular
             words = draw.choices(FILLER, k=draw.randint(2, 12)) + [draw.choice(WORDS[label])]
             draw.shuffle(words)
             file.write(json.dumps({"text": " ".join(words), "label": label}) + "\n")
-    preload(["pippin.job", "transformers.models.bert.modeling_bert", "safetensors.torch"])
+    preload(["pippin.commands.train", "transformers.models.bert.modeling_bert", "safetensors.torch"])
     # In a child, since saving starts threads, and a process with threads must not be forked.
     maker = Child(lambda: _save_model(model, hidden, layers, vocabulary), folder, "making")
     if maker.wait():

@@ -45,7 +45,7 @@ def with_trainer(folder: Path, model: str, seed: int, rate: float) -> float:
         set_seed,
     )
 
-    from pippin.data.trec_files import TEST_FILE, TRAIN_FILE, read_trec_file
+    from pippin.tasks.sequence.trec_files import TEST_FILE, TRAIN_FILE, read_trec_file
 
     set_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(model)

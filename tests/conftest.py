@@ -96,7 +96,7 @@ def compared_first() -> None:
 
 @pytest.fixture(autouse=True)
 def _not_compared_first(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pippin.machine.backends.mps import MpsBackend
+    from pippin.machine.drivers.mps import MpsBackend
 
     if "compared_first" not in request.fixturenames:
         monkeypatch.setattr(MpsBackend, "verifies_first", False)

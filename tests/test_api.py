@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pippin
-from pippin.predictor import Predictor
+from pippin.commands.predictor import Predictor
 
 
 def save_classifier(tiny_model: Path, folder: Path, outputs: int) -> Path:
@@ -181,7 +181,7 @@ def test_errors_about_the_device_name_the_argument(tiny_model, word_file, monkey
     def missing(*_: object) -> None:
         raise PippinError("--device mps: this is no Mac. Here there is: cpu.")
 
-    monkeypatch.setattr("pippin.predictor.choose_device", missing)
+    monkeypatch.setattr("pippin.commands.predictor.choose_device", missing)
     with pytest.raises(PippinError, match="^device=mps: this is no Mac"):
         pippin.load(tiny_model, device="mps")
 

@@ -10,7 +10,7 @@ import pytest
 
 from pippin.cli.main import COMMANDS
 from pippin.cli.train import read_command
-from pippin.machine.backends.mps_hazards import HAZARDS
+from pippin.machine.faults import HAZARDS
 from pippin.recipe.fields import recipe_fields
 from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED
 

@@ -154,7 +154,7 @@ def test_out_of_memory_says_what_to_type(run_cli, word_file, tiny_model, monkeyp
     def fail(*arguments: object) -> None:
         raise RuntimeError(words)
 
-    monkeypatch.setattr("pippin.training.step.EagerStep.gradients", fail)
+    monkeypatch.setattr("pippin.engine.steps.eager.EagerStep.gradients", fail)
     code, _, err = run_cli("train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run")
     assert code == 2
     assert "ran out of memory, and smaller batches do not help" in err
@@ -168,7 +168,7 @@ def test_other_errors_keep_their_cause(word_file, tiny_model, monkeypatch):
     def fail(*arguments: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr("pippin.training.step.EagerStep.gradients", fail)
+    monkeypatch.setattr("pippin.engine.steps.eager.EagerStep.gradients", fail)
     with pytest.raises(pippin.PippinError, match="did not foresee .RuntimeError: a bug of ours") as caught:
         pippin.train(word_file, model_name_or_path=tiny_model, output_dir="run", quiet=True)
     assert isinstance(caught.value.__cause__, RuntimeError)

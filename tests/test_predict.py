@@ -263,7 +263,7 @@ def test_output_is_opened_before_the_work(run_cli, trained, monkeypatch):
     Path("folder.csv").mkdir()
     Path("there.csv").write_text("mine")
     Path("dangling.csv").symlink_to("nowhere.csv")
-    monkeypatch.setattr("pippin.predictor.Predictor.load", refuse_to_load)
+    monkeypatch.setattr("pippin.commands.predictor.Predictor.load", refuse_to_load)
     for name, message in [
         ("folder.csv", "is a folder"),
         ("there.csv", "is there already. Name another file, or add --overwrite"),
@@ -317,7 +317,7 @@ def test_output_is_never_the_input(run_cli, trained):
 
 def test_two_at_once_never_mix_their_rows(run_cli, trained, monkeypatch):
     """The second begins while the first is at work, and is done before it."""
-    from pippin.predictor import Predictor
+    from pippin.commands.predictor import Predictor
 
     answers, inner = Predictor.answers, []
 
@@ -349,8 +349,12 @@ def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
         raise PippinError("broken")
 
     for place, failure, message in [
-        ("pippin.training.predictions.LabelledWriter.write", full, "--output out.csv cannot be written: No space left"),
-        ("pippin.predictor.Predictor.answers", broken, "pippin: broken"),
+        (
+            "pippin.tasks.sequence.predictions.LabelledWriter.write",
+            full,
+            "--output out.csv cannot be written: No space left",
+        ),
+        ("pippin.commands.predictor.Predictor.answers", broken, "pippin: broken"),
     ]:
         with monkeypatch.context() as patch:
             patch.setattr(place, failure)
@@ -397,7 +401,7 @@ def test_standard_input_flows(run_cli, trained, small_chunks, monkeypatch):
     source = CountedInput("\n".join(texts).encode())
     size, seen = len(source.getvalue()), []
     monkeypatch.setattr("sys.stdin", source)
-    from pippin.training.predictions import LabelledWriter
+    from pippin.tasks.sequence.predictions import LabelledWriter
 
     write = LabelledWriter.write
 
@@ -485,7 +489,7 @@ def test_any_calls_show_few_shapes_where_the_device_needs_them(trained, monkeypa
     """As in a server: other texts, and another number of them, in every call."""
     import pippin
     from pippin.data.batches import evaluation_shapes, spread_lengths
-    from pippin.machine.backends.cpu import CpuBackend
+    from pippin.machine.drivers.cpu import CpuBackend
 
     shapes: set[tuple[int, ...]] = set()
 

@@ -25,14 +25,14 @@ def test_a_disk_that_refuses_is_told_of_once(tmp_path):
 
 
 def test_a_benchmark_is_not_told_to_resume(monkeypatch, tmp_path):
-    from pippin.bench import folder
+    from pippin.commands.bench import folder
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(folder, "write_text", full)
-    monkeypatch.setattr("pippin.report.bench.charts.write_charts", lambda *_: [])
-    monkeypatch.setattr("pippin.report.bench.page.compared_page", lambda *_: "")
+    monkeypatch.setattr("pippin.commands.bench.views.charts.write_charts", lambda *_: [])
+    monkeypatch.setattr("pippin.commands.bench.views.page.compared_page", lambda *_: "")
     with pytest.raises(PippinError, match="No space left on device. The disk has .* Free some room and try again.$"):
         folder.write_comparison([], tmp_path)
 
@@ -73,7 +73,7 @@ def test_commands_can_be_typed_whatever_the_folder_is_called(run_cli, train, mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pippin.training.session.Session.train", interrupted)
+    monkeypatch.setattr("pippin.engine.session.Session.train", interrupted)
     code, _, err = run_cli("train", rows, "--max_steps", 1, "--output_dir", f"{SPACED}/other")
     assert code == 130
     assert suggested(err, "pippin resume") == ["pippin", "resume", f"{SPACED}/other"]

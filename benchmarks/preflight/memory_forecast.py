@@ -62,9 +62,9 @@ def jobs(arguments: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, An
     """Every job, planned for the device that is here, with steps as plain calls."""
     from transformers import AutoTokenizer
 
+    from pippin.commands.planning import plan_job
     from pippin.plan.plan import Choice
     from pippin.plan.steps import EAGER
-    from pippin.planned import plan_job
     from pippin.recipe import Recipe
     from pippin.report.terminal import Terminal
 
@@ -91,8 +91,8 @@ def jobs(arguments: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, An
 
 
 def compare(job: Any) -> dict[str, Any]:
-    from pippin.preflight.measuring import run_steps
-    from pippin.preflight.memory import forecast
+    from pippin.commands.preflight.measuring import run_steps
+    from pippin.commands.preflight.memory import forecast
 
     libraries = _forget(job.plan.device.value)
     before = forecast(job).memory
@@ -105,7 +105,7 @@ def _forget(device: str) -> int:
     """Give back what the job before held, and count peaks anew; returns what the device's libraries hold by then."""
     import torch
 
-    from pippin.machine.backends import get_backend
+    from pippin.machine.drivers import get_backend
 
     gc.collect()
     get_backend(device).empty_cache()

@@ -54,13 +54,13 @@ def traced(rows: int, tokens: int, scratch: Path) -> Any:
     """The work of a step as transformers does it: every token in every layer, every word vector trained."""
     from transformers import AutoTokenizer, BertConfig
 
+    from pippin.commands.planning import plan_job
+    from pippin.commands.preflight.duration import mean_step
+    from pippin.commands.preflight.memory import forecast
+    from pippin.commands.preflight.target import some_mac
     from pippin.machine.probe import probe
     from pippin.plan.layout import ALL_TOKENS
     from pippin.plan.plan import Choice
-    from pippin.planned import plan_job
-    from pippin.preflight.duration import mean_step
-    from pippin.preflight.memory import forecast
-    from pippin.preflight.target import some_mac
     from pippin.recipe import Recipe
     from pippin.report.terminal import Terminal
 
@@ -79,8 +79,8 @@ def traced(rows: int, tokens: int, scratch: Path) -> Any:
 
 
 def main() -> None:
+    from pippin.commands.preflight import duration
     from pippin.machine.chips import find_chip
-    from pippin.preflight import duration
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=recording.RESULTS)

@@ -37,9 +37,9 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def losses(job: Job, device: str, precision: str, flags: dict[str, Any], forced: dict[str, Any]) -> Figures:
     """The loss of every step, and what the plan chose."""
     import pippin
-    from pippin.machine.backends import get_backend
+    from pippin.engine.steps import compiled as compiling
+    from pippin.machine.drivers import get_backend
     from pippin.plan import layout
-    from pippin.training import compiling
 
     if forced.get("plain"):
         layout.family_of = lambda config: (None, "the plain way")

@@ -57,7 +57,7 @@ def train(job: Job, folder: Path | None = None, **flags: Any) -> dict[str, Any]:
 
 def train_compiled(job: Job, **flags: Any) -> dict[str, Any]:
     """Train as a job does that is long enough to be compiled: after the first steps, whatever that costs."""
-    from pippin.training import compiling
+    from pippin.engine.steps import compiled as compiling
 
     compiling._COSTS = 0.0
     return train(job, torch_compile=True, **flags)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from against_cpu import assert_same
-from pippin.machine.backends.mps_operators import Coverage, Fact, releases, table
+from pippin.machine.operators import Coverage, Fact, releases, table
 
 pytestmark = pytest.mark.emulated_mps
 

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 import emulated_mps
 from against_cpu import assert_same, assert_same_gradients, backward, moved, tensors
-from pippin.machine.backends.mps_operators import Coverage, table
+from pippin.machine.operators import Coverage, table
 
 pytestmark = [pytest.mark.emulated_mps, pytest.mark.filterwarnings("ignore")]
 

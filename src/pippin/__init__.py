@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
         if _FROM[name].startswith("pippin.drop_in"):
             import warnings
 
-            from pippin.machine.backends import prepare_environment
+            from pippin.machine.drivers import prepare_environment
 
             if too_late := prepare_environment():
                 warnings.warn(too_late, stacklevel=2)

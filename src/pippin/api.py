@@ -9,13 +9,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from pippin.errors import PippinError
-from pippin.machine.backends import check_device_name, prepare_environment
+from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.recipe.reading import recipe_from
 from pippin.report.report import Report
 from pippin.report.trackers.installed import check_installed
 
 if TYPE_CHECKING:
-    from pippin.predictor import Predictor
+    from pippin.commands.predictor import Predictor
 
 
 def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **settings: Any) -> Report:
@@ -32,7 +32,7 @@ def train(data: str | PathLike[str] | None = None, *, quiet: bool = False, **set
             check_device_name(reading.recipe.device)
         check_installed(reading.recipe.report_to or ())
         too_late = prepare_environment(reading.recipe.mps_fallback == "on")
-        from pippin.job import run_job
+        from pippin.commands.train import run_job
         from pippin.report.terminal import Terminal
 
         terminal = Terminal(quiet=True) if quiet else Terminal.for_recipe(reading.recipe)
@@ -58,7 +58,7 @@ def load(folder: str | PathLike[str], device: str | None = None, int8: bool = Fa
         too_late = prepare_environment()
         if too_late:
             warnings.warn(too_late, stacklevel=2)
-        from pippin.predictor import Predictor
+        from pippin.commands.predictor import Predictor
 
         return Predictor.load(str(folder), device, int8)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pippin.data.dataset import Dataset, prepare
-from pippin.data.sources import find_source
 from pippin.errors import PippinError
 from pippin.recipe.reading import recipe_from
+from pippin.tasks.sequence.dataset import Dataset, prepare
+from pippin.tasks.sequence.sources import find_source
 
 WORDS = ["alpha", "bravo", "delta", "gamma", "kilo", "lima", "mike", "oscar", "papa", "romeo", "sierra", "tango"]
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from data_helpers import lines, text, write
 
+from pippin.commands.planning import plan_job
 from pippin.data import encoding
-from pippin.data.dataset import prepare
 from pippin.data.encoding import encode
 from pippin.data.examples import Examples
-from pippin.data.overlap import check_overlap
-from pippin.data.reader import Reader
-from pippin.data.sources import find_source
-from pippin.data.split import hold_out
 from pippin.data.tables import read_table
-from pippin.planned import plan_job
 from pippin.recipe.reading import recipe_from
-from pippin.training.predictions import label_and_score
+from pippin.tasks.sequence.dataset import prepare
+from pippin.tasks.sequence.overlap import check_overlap
+from pippin.tasks.sequence.predictions import label_and_score
+from pippin.tasks.sequence.reader import Reader
+from pippin.tasks.sequence.sources import find_source
+from pippin.tasks.sequence.split import hold_out
 
 COUNT = 200
 
@@ -108,10 +108,10 @@ def test_texts_are_told_apart_though_their_hashes_are_equal(monkeypatch, stratif
 
 
 def test_probabilities_are_worked_out_some_rows_at_a_time(monkeypatch):
-    from pippin.data.labels import Labels
+    from pippin.tasks.sequence.labels import Labels
 
     logits = np.random.default_rng(0).normal(size=(23, 5)).astype(np.float32)
     labels = Labels(tuple("abcde"))
     whole = label_and_score(logits, labels)
-    monkeypatch.setattr("pippin.training.predictions._MOST_PROBABILITIES", 12)
+    monkeypatch.setattr("pippin.tasks.sequence.predictions._MOST_PROBABILITIES", 12)
     assert label_and_score(logits, labels) == whole

@@ -46,8 +46,8 @@ def test_the_apple_gpu_refuses_several_processes(monkeypatch):
 @pytest.mark.emulated_mps
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_the_apple_gpu_refuses_a_precision_that_its_torch_lacks(precision, monkeypatch):
-    from pippin.machine.backends import mps
-    from pippin.machine.backends.mps_hazards import MacFacts
+    from pippin.machine.drivers import mps
+    from pippin.machine.faults import MacFacts
 
     monkeypatch.setattr(mps, "facts", lambda: MacFacts("2.5.0", "15.0", "Apple M1"))
     with pytest.raises(PippinError, match=rf"^{precision}=True: .* on the Apple GPU needs torch"):

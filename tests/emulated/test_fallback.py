@@ -10,9 +10,9 @@ import torch
 
 import pippin
 from conftest import events
-from pippin.machine.backends import FALLBACK_VARIABLE
-from pippin.machine.backends.mps_fallback import counted
-from pippin.machine.backends.mps_operators import table
+from pippin.machine.drivers import FALLBACK_VARIABLE
+from pippin.machine.drivers.mps_fallback import counted
+from pippin.machine.operators import table
 
 pytestmark = pytest.mark.emulated_mps
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from conftest import events, make_rows
-from pippin.machine.backends import get_backend
+from pippin.machine.drivers import get_backend
 from pippin.models.families import family_of
 from pippin.models.network import Network
 
@@ -121,7 +121,7 @@ def test_short_texts_and_first_tokens(mps, release):
     """A few queries take a way of their own through attention, in heads as wide as BERT's."""
     from transformers import BertConfig, BertForSequenceClassification
 
-    from pippin.machine.backends.mps import MpsBackend
+    from pippin.machine.drivers.mps import MpsBackend
     from pippin.models.attention import work_of
 
     torch.manual_seed(0)
@@ -153,7 +153,7 @@ def test_models_that_look_back_in_half_precision(mps, tmp_path):
     """Evaluation must not see what comes later: here by plain attention."""
     from transformers import GPT2Config, GPT2ForSequenceClassification
 
-    from pippin.machine.backends.mps import MpsBackend
+    from pippin.machine.drivers.mps import MpsBackend
     from pippin.models.attention import work_of
 
     torch.manual_seed(0)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import FILLER, events, read_csv
-from pippin.machine.backends.mps import MpsBackend
+from pippin.machine.drivers.mps import MpsBackend
 
 pytestmark = pytest.mark.emulated_mps
 FLAGS = ["--per_device_train_batch_size", 32, "--logging_steps", 1, "--learning_rate", 1e-3]

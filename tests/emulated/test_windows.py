@@ -13,7 +13,7 @@ import torch
 
 from conftest import FILLER, WORDS, read_csv, save_tiny_tokenizer
 from pippin.data.encoding import Encoded
-from pippin.machine.backends import get_backend
+from pippin.machine.drivers import get_backend
 from pippin.models.attention import window_of, work_of
 from pippin.models.families import family_of
 from pippin.models.network import Network

@@ -12,7 +12,7 @@ import torch
 
 import pippin
 from pippin.errors import PippinError
-from pippin.machine.backends import (
+from pippin.machine.drivers import (
     FALLBACK_VARIABLE,
     all_backends,
     check_device_name,
@@ -20,7 +20,7 @@ from pippin.machine.backends import (
     mps,
     prepare_environment,
 )
-from pippin.machine.backends.mps_hazards import MacFacts
+from pippin.machine.faults import MacFacts
 from pippin.machine.probe import probe
 from pippin.records import from_json, to_json
 
@@ -70,7 +70,7 @@ def _strings(path: Path) -> list[str]:
 
 def test_no_other_module_names_a_device():
     for path in SOURCE.rglob("*.py"):
-        if path.parent.name == "backends":
+        if path.parent.name == "drivers":
             continue
         named = [text for text in _strings(path) if text.lower() in ("mps", "cuda") or text.startswith("cuda:")]
         assert named == [], f"{path.name} names a device: ask its backend instead"

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from pippin.machine.backends.mps_releases import macos_floor, newest_torch
 from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.machine.doctor import examine, is_ready
 from pippin.machine.known_problems import KNOWN_PROBLEMS
 from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
+from pippin.machine.releases import macos_floor, newest_torch
 from pippin.records import from_json, to_json
 
 GB = 2**30

@@ -8,9 +8,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from pippin.errors import PippinError
-from pippin.machine.backends import get_backend, mps
-from pippin.machine.backends.mps_guards import same_randomness
-from pippin.machine.backends.mps_hazards import MacFacts
+from pippin.machine.drivers import get_backend, mps
+from pippin.machine.drivers.mps_guards import same_randomness
+from pippin.machine.faults import MacFacts
 
 
 @pytest.fixture

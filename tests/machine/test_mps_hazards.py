@@ -6,8 +6,9 @@ import doctest
 
 import pytest
 
-from pippin.machine.backends import get_backend, mps, mps_hazards
-from pippin.machine.backends.mps_hazards import HAZARDS, MacFacts, Remedy, hazards_of, most_rows
+from pippin.machine import faults
+from pippin.machine.drivers import get_backend, mps
+from pippin.machine.faults import HAZARDS, MacFacts, Remedy, hazards_of, most_rows
 from pippin.machine.work import Work
 
 OLD_M1 = MacFacts("2.6.0", "14.5", "Apple M1 Pro")
@@ -22,7 +23,7 @@ def names(mac: MacFacts, work: Work) -> list[str]:
 
 
 def test_example():
-    assert doctest.testmod(mps_hazards).failed == 0
+    assert doctest.testmod(faults).failed == 0
 
 
 def test_table_is_whole():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pippin.errors import PippinError
-from pippin.machine.backends import get_backend
-from pippin.machine.backends.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
+from pippin.machine.drivers import get_backend
+from pippin.machine.drivers.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
 from pippin.machine.memory import Relief
 
 

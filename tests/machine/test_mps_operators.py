@@ -12,8 +12,8 @@ from importlib.metadata import version
 import pytest
 
 from pippin.errors import PippinError
-from pippin.machine.backends import mps_operators
-from pippin.machine.backends.mps_operators import (
+from pippin.machine import operators as mps_operators
+from pippin.machine.operators import (
     COMPOSITE,
     Coverage,
     Fact,
@@ -245,7 +245,7 @@ def test_installed_torch_is_read_live(monkeypatch):
 
 def test_no_torch_is_imported():
     code = (
-        "import sys; from pippin.machine.backends.mps_operators import coverage; coverage('bmm', '2.13.0');"
+        "import sys; from pippin.machine.operators import coverage; coverage('bmm', '2.13.0');"
         "sys.exit('torch' in sys.modules or 'torchgen' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -11,14 +11,14 @@ import torch
 from test_network import CONFIGS, logits_and_gradients, model_of, rows_for, supported
 from transformers import AlbertConfig, GPT2Config
 
+from pippin.engine.features import freeze
 from pippin.errors import PippinError
-from pippin.machine.backends.cpu import CpuBackend
+from pippin.machine.drivers.cpu import CpuBackend
 from pippin.models.families import FAMILIES, family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.network import Network
 from pippin.plan.frozen import IN_MEMORY, NOT_KEPT
 from pippin.plan.plan import Choice
-from pippin.training.features import freeze
 
 LENGTHS = [5, 19, 2, 12, 12, 3, 30, 7]
 EVERY_PART = ("core", "0", "1", "3")

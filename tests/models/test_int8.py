@@ -81,7 +81,7 @@ def test_labels_of_a_run(train, run_cli, word_file, write_rows):
 
 def test_refused_on_other_devices(train, run_cli, word_file, monkeypatch):
     train(word_file, "--use_cpu")
-    monkeypatch.setattr("pippin.predictor.get_backend", lambda _: SimpleNamespace(kind="gpu"))
+    monkeypatch.setattr("pippin.commands.predictor.get_backend", lambda _: SimpleNamespace(kind="gpu"))
     code, out, err = run_cli("predict", "run", "--text", "x", "--int8")
     assert (code, out) == (2, "")
     assert "int8 is for the CPU, and the device is gpu" in err

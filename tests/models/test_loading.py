@@ -11,7 +11,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from pippin.data.labels import Labels
 from pippin.errors import PippinError
 from pippin.models.loading import (
     BUILTIN_HUB_NAME,
@@ -26,6 +25,7 @@ from pippin.models.loading import (
 )
 from pippin.models.plain_bert.config import PlainBertConfig
 from pippin.recipe import Recipe
+from pippin.tasks.sequence.labels import Labels
 
 THREE = Labels(("animal", "food", "tool"))
 

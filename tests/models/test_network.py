@@ -20,7 +20,7 @@ from transformers import (
 
 from pippin.data.collate import collate
 from pippin.data.encoding import Encoded
-from pippin.machine.backends.cpu import CpuBackend
+from pippin.machine.drivers.cpu import CpuBackend
 from pippin.models.families import FAMILIES, family_of
 from pippin.models.network import Network
 

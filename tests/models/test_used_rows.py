@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from pippin.models.used_rows import UsedRows, train_used_rows
-from pippin.training.saving import checkpoint_bytes
+from pippin.runs.saving import checkpoint_bytes
 
 
 class Tiny(torch.nn.Module):

@@ -7,14 +7,14 @@ import pytest
 from test_make import CPU, MAC, NVIDIA, machine, plan
 from transformers import BertConfig
 
-from pippin.data.tasks import OWN_CLASSES
-from pippin.machine.backends.cpu import CpuBackend
-from pippin.machine.backends.cuda import CudaBackend
-from pippin.machine.backends.mps import MpsBackend
+from pippin.machine.drivers.cpu import CpuBackend
+from pippin.machine.drivers.cuda import CudaBackend
+from pippin.machine.drivers.mps import MpsBackend
 from pippin.plan import fits
 from pippin.plan.make import Rows, make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
+from pippin.tasks.sequence.known import OWN_CLASSES
 
 LARGE = {"do_train": True, "per_device_train_batch_size": 32}
 

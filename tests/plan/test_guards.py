@@ -7,8 +7,8 @@ import pytest
 from test_make import CPU, MAC, plan
 
 from pippin.errors import PippinError
-from pippin.machine.backends import mps
-from pippin.machine.backends.mps_hazards import MacFacts
+from pippin.machine.drivers import mps
+from pippin.machine.faults import MacFacts
 
 FULL = {"per_device_train_batch_size": 512, "pad_to_max_length": True, "max_seq_length": 128}
 

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pippin.data.tasks import OWN_CLASSES, TASKS
 from pippin.errors import PippinError
 from pippin.machine.machine import Device, Machine
 from pippin.plan.make import Rows, make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
+from pippin.tasks.sequence.known import OWN_CLASSES, TASKS
 
 CPU = Device("cpu", "some processor", None, bf16=True)
 MAC = Device("mps", "Apple GPU", 10 * 2**30, bf16=True)

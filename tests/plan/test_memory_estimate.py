@@ -16,14 +16,14 @@ from transformers import (
 )
 
 from pippin.data.encoding import Encoded
-from pippin.machine.backends import get_backend
+from pippin.engine.network import make_network
+from pippin.engine.steps.eager import EagerStep
+from pippin.machine.drivers import get_backend
 from pippin.models.network import Network
 from pippin.models.training_mode import prepare_for_training
 from pippin.plan.memory import ModelSize, StepSize, estimate, size_of
 from pippin.recipe import Recipe
-from pippin.training.losses import Loss
-from pippin.training.network import make_network
-from pippin.training.step import EagerStep
+from pippin.tasks.sequence.loss import Loss
 
 SIZES = {"hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256}
 ACTIVATIONS = ("embeddings", "layers", "attention scores", "head")

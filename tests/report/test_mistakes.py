@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pippin.data.examples import Examples
-from pippin.data.labels import Labels
+from pippin.engine.inference import Evaluation
 from pippin.report.mistakes import worst_mistakes
-from pippin.training.inference import Evaluation
+from pippin.tasks.sequence.labels import Labels
 
 
 def judged(logits: list[list[float]], truth: list[float], regression: bool = False) -> Evaluation:

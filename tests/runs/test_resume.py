@@ -7,10 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-
-from conftest import events, make_rows
 from runs_helpers import story, weights
 
+from conftest import events, make_rows
 
 # fmt: off
 SETTINGS = {

@@ -13,14 +13,14 @@ import pytest
 
 from conftest import make_rows, sealed
 from pippin.cli.predict_input import to_label
-from pippin.data.dataset import prepare
-from pippin.data.sources import find_source
 from pippin.data.tables import open_table
 from pippin.errors import PippinError
 from pippin.recipe.files import settings_from_file
 from pippin.recipe.reading import read_recipe, recipe_from
 from pippin.records import to_json
 from pippin.report.page.run_page import read_records, run_page
+from pippin.tasks.sequence.dataset import prepare
+from pippin.tasks.sequence.sources import find_source
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report" / "page"))
 from makers import make_report, make_run  # noqa: E402

@@ -13,8 +13,8 @@ from security_helpers import ACTIVE, HOSTILE_LABELS
 
 from pippin.report.card import as_words
 from pippin.report.report import Report
-from pippin.report.words import visible
-from pippin.training.predictions import inert
+from pippin.tasks.sequence.predictions import inert
+from pippin.text import visible
 
 TEXT_COLUMN = "=te\x1b[1mxt"
 FORMULAS = ["=1+1", "+1+1", "-1+1", "@A1", "\t=1", "\r=1", "\n=1", "'=1+1", "hi\r=1+1", 'x,"=1', "- no"]

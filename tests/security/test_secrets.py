@@ -85,7 +85,7 @@ def test_errors_that_quote_what_was_sent(with_tokens, word_file, tiny_model, unu
         "config": "transformers.AutoConfig.from_pretrained",
         "weights": "transformers.AutoModelForSequenceClassification.from_pretrained",
         "weights of a plain BERT": "safetensors.torch.load_file",
-        "training": "pippin.training.step.EagerStep.gradients",
+        "training": "pippin.engine.steps.eager.EagerStep.gradients",
     }[where]
     monkeypatch.setattr(target, fail)
     model = unusual_model if where in ("config", "weights") else tiny_model

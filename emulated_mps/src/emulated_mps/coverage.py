@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pippin.machine.backends.mps_operators import COMPOSITE, Coverage, Fact, table
+from pippin.machine.operators import COMPOSITE, Coverage, Fact, table
 
 #: By the numbers in native/state.h. Composites that arrive at the device after all run there.
 _NUMBERS = {

@@ -35,7 +35,7 @@ class Settings:
     def bugs(self) -> int:
         """Wrong results to give, as bits in the order of KnownBug in native/state.h.
 
-        Which release has which stands in Pippin's table of faults, with the evidence (backends/mps_hazards.py).
+        Which release has which stands in Pippin's table of faults, with the evidence (machine/faults.py).
         """
         release, macos, words = number(self.torch), number(self.macos), self.chip.split()
         early_chip = "M1" in words or "M2" in words

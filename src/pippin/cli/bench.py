@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.errors import Mistakes, PippinError, nearest
-from pippin.machine.backends import check_device_name, prepare_environment
+from pippin.machine.drivers import check_device_name, prepare_environment
 
 HELP = """
 Usage: pippin bench [FILE|FOLDER] [--flag value ...]
@@ -143,9 +143,9 @@ def _contradictions(words: _Words) -> list[str]:
 
 def _bench(words: _Words) -> int:
     prepare_environment()
-    from pippin.bench.folder import as_json, free_folder, write_bench
-    from pippin.bench.run import MINUTES, MINUTES_FULL, REPEATS, Asked, Benchmark
-    from pippin.report.bench.table import BenchProgress, show_bench
+    from pippin.commands.bench.folder import as_json, free_folder, write_bench
+    from pippin.commands.bench.run import MINUTES, MINUTES_FULL, REPEATS, Asked, Benchmark
+    from pippin.commands.bench.views.table import BenchProgress, show_bench
     from pippin.report.terminal import Terminal
 
     values = words.values
@@ -184,9 +184,9 @@ def _bench(words: _Words) -> int:
 
 
 def _compare(values: dict[str, Any]) -> int:
-    from pippin.bench.folder import free_folder, write_comparison
-    from pippin.bench.results import Bench, read_bench
-    from pippin.report.bench.table import show_comparison
+    from pippin.commands.bench.folder import free_folder, write_comparison
+    from pippin.commands.bench.results import Bench, read_bench
+    from pippin.commands.bench.views.table import show_comparison
     from pippin.report.terminal import Terminal
 
     benches: list[Bench] = []

@@ -6,7 +6,7 @@ import os
 import shlex
 
 from pippin.errors import PippinError, nearest
-from pippin.machine.backends import FALLBACK_VARIABLE, is_fallback_value, prepare_environment
+from pippin.machine.drivers import FALLBACK_VARIABLE, is_fallback_value, prepare_environment
 
 HELP = """
 Usage: pippin exec [--data_dir FOLDER] SCRIPT [words of the script ...]

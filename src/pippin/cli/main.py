@@ -11,7 +11,7 @@ from pippin._version import __version__
 from pippin.errors import PippinError, nearest
 from pippin.redact import remember_secrets_of, without_secrets
 from pippin.report.stream import let_go, replace_closed
-from pippin.report.words import visible
+from pippin.text import visible
 
 #: command -> (module, one line for the help)
 COMMANDS = {

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, TextIO
 from pippin.cli.output_file import naming, output_file
 from pippin.cli.predict_request import Request, read_request
 from pippin.errors import PippinError
-from pippin.report.words import visible
+from pippin.text import visible
 
 if TYPE_CHECKING:
+    from pippin.commands.predictor import Predictor
     from pippin.data.tables import TableStream
-    from pippin.predictor import Predictor
-    from pippin.training.predictions import Prediction
+    from pippin.tasks.sequence.predictions import Prediction
 
 HELP = """
 Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--overwrite] [--device NAME] [--int8] [-q]
@@ -89,11 +89,11 @@ def run(arguments: list[str]) -> int:
 
 def _load(request: Request) -> Predictor:
     from pippin.cli.predict_input import say
-    from pippin.machine.backends import prepare_environment
+    from pippin.machine.drivers import prepare_environment
 
     prepare_environment()
+    from pippin.commands.predictor import Predictor, is_hub_name, is_in_hub_cache
     from pippin.models.int8 import INEXACT
-    from pippin.predictor import Predictor, is_hub_name, is_in_hub_cache
 
     is_quiet = "quiet" in request.flags
     if is_hub_name(request.run) and not is_in_hub_cache(request.run) and not is_quiet:
@@ -109,7 +109,7 @@ def _label(rows: TableStream, columns: tuple[str, ...], predictor: Predictor, fi
     from pippin.cli.predict_input import to_label
     from pippin.report.progress import TrainingProgress
     from pippin.report.terminal import Terminal, make_console
-    from pippin.training.predictions import LabelledWriter
+    from pippin.tasks.sequence.predictions import LabelledWriter
 
     output = request.one("output")
     shown = file is sys.stdout and file.isatty()
@@ -144,7 +144,7 @@ class _Screen(io.StringIO):
 @contextmanager
 def _device_errors(request: Request, predictor: Predictor) -> Iterator[None]:
     """Errors of the device as one message; what there is to report goes into the run's folder, else into this one."""
-    from pippin.failures.explained import explained, write_here
+    from pippin.commands.failures.explained import explained, write_here
     from pippin.machine.probe import probe
     from pippin.runs.folder import RunFolder
 

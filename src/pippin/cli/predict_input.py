@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from pippin.cli.predict_request import Request
 from pippin.data.chunks import in_chunks
 from pippin.data.examples import Examples
-from pippin.data.labels import is_missing
 from pippin.data.tables import Table, TableStream, listed, open_table, stream_of
 from pippin.data.text_files import blocks_of, decoded, lines_of
 from pippin.errors import PippinError
-from pippin.report.words import visible
+from pippin.tasks.sequence.labels import is_missing
+from pippin.text import visible
 
 if TYPE_CHECKING:  # it brings torch, and mistakes in the input are found without
-    from pippin.predictor import Predictor
+    from pippin.commands.predictor import Predictor
 
 
 def say(text: str) -> None:
@@ -76,7 +76,7 @@ def _tables_of(lines: Iterator[str], origin: str) -> Iterator[Table]:
 
 def text_columns(rows: TableStream, request: Request, predictor: Predictor) -> tuple[str, ...]:
     """The columns to read, as many as the model was trained on."""
-    from pippin.predictor import count_texts
+    from pippin.commands.predictor import count_texts
 
     trained_on, asked = predictor.text_columns, request.one("text_column")
     if asked is not None:
@@ -102,7 +102,7 @@ def text_columns(rows: TableStream, request: Request, predictor: Predictor) -> t
 
 def _guess(rows: TableStream) -> tuple[str, ...]:
     """The text columns for a model without a record of its training: the only one, or those of a known task."""
-    from pippin.data.tasks import TASKS
+    from pippin.tasks.sequence.known import TASKS
 
     known = {task.text_columns for task in TASKS.values()}
     fitting = [names for names in known if all(name in rows.names for name in names)]
@@ -133,7 +133,7 @@ def to_label(
 
 def _texts(table: Table, name: str) -> list[str]:
     """The cells of a column as texts, "" for those that hold nothing."""
-    from pippin.predictor import text_problem
+    from pippin.commands.predictor import text_problem
 
     texts: list[Any] = []
     for place, cell in enumerate(table.columns[name]):

@@ -72,7 +72,7 @@ def _contradictions(flags: dict[str, list[str]]) -> Iterator[str]:
     elif "overwrite" in flags:
         yield "--overwrite goes with --output: it is about that file."
     if "device" in flags:
-        from pippin.machine.backends import check_device_name
+        from pippin.machine.drivers import check_device_name
 
         try:
             check_device_name(flags["device"][-1])

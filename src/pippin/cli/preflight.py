@@ -11,11 +11,11 @@ from pippin.cli.output_file import output_problem
 from pippin.cli.resume import settings_of_run
 from pippin.cli.train import read_command
 from pippin.errors import Mistakes, PippinError
-from pippin.machine.backends import check_device_name, prepare_environment
+from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.recipe.reading import Reading, read_recipe
 
 if TYPE_CHECKING:
-    from pippin.planned import PlannedJob
+    from pippin.commands.planning import PlannedJob
     from pippin.report.terminal import Terminal
 
 HELP = """
@@ -62,12 +62,12 @@ def run(arguments: list[str]) -> int:
         flag = "--use_cpu" if reading.recipe.use_cpu else f"--device {reading.recipe.device}"
         raise PippinError(f"{flag}: for a Mac that is not here, its GPU is what is looked at. Leave it out.")
     prepare_environment(reading.recipe.mps_fallback == "on")
+    from pippin.commands.planning import plan_job
+    from pippin.commands.preflight.run import preflight
+    from pippin.commands.preflight.target import some_mac, this_computer
+    from pippin.commands.preflight.views.words import show_answer
     from pippin.machine.probe import probe
-    from pippin.planned import plan_job
-    from pippin.preflight.run import preflight
-    from pippin.preflight.target import some_mac, this_computer
     from pippin.records import to_json
-    from pippin.report.forecast.words import show_answer
     from pippin.report.terminal import Terminal
 
     here = probe()
@@ -138,9 +138,9 @@ def _read(words: list[str]) -> Reading:
 
 
 def _compare(job: PlannedJob, asked: dict[str, object], terminal: Terminal) -> None:
-    from pippin.preflight.compare import compare
+    from pippin.commands.preflight.compare import compare
+    from pippin.commands.preflight.views.words import show_comparison
     from pippin.records import to_json
-    from pippin.report.forecast.words import show_comparison
 
     comparison = compare(job)
     if "json" in asked:
@@ -148,10 +148,10 @@ def _compare(job: PlannedJob, asked: dict[str, object], terminal: Terminal) -> N
     else:
         show_comparison(comparison, terminal)
     if "chart" in asked:
-        from pippin.report.forecast.chart import write_chart
+        from pippin.commands.preflight.views.chart import write_chart
 
         write_chart(comparison, Path(str(asked["chart"])))
     if "page" in asked:
-        from pippin.report.forecast.page import write_page
+        from pippin.commands.preflight.views.page import write_page
 
         write_page(comparison, Path(str(asked["page"])))

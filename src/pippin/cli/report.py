@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pippin.cli.flags import split_words
 from pippin.errors import Mistakes, PippinError, nearest
-from pippin.report.words import visible
+from pippin.text import visible
 
 HELP = """
 Usage: pippin report RUN [RUN ...] [--output FILE] [--overwrite]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pippin.cli.flags import help_page, split_words
-from pippin.data.tasks import known_task
-from pippin.machine.backends import check_device_name, prepare_environment
+from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.recipe.files import settings_from_file
 from pippin.recipe.reading import Given, Reading, read_recipe
 from pippin.report.trackers.installed import check_installed
+from pippin.tasks.sequence.known import known_task
 
 INTRO = """
 Usage: pippin train [FILE|FOLDER] [--flag value ...] [--config FILE]
@@ -49,7 +49,7 @@ def run(arguments: list[str]) -> int:
 def carry_out(reading: Reading) -> int:
     """Do the job that was read; returns the exit code."""
     prepare_environment(reading.recipe.mps_fallback == "on")
-    from pippin.job import run_job
+    from pippin.commands.train import run_job
     from pippin.report.terminal import Terminal
 
     terminal = Terminal.for_recipe(reading.recipe)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from pippin.cli.train import read_command
-from pippin.machine.backends import prepare_environment
+from pippin.machine.drivers import prepare_environment
 
 HELP = """
 Usage: pippin verify [FILE|FOLDER] [--flag value ...] [--json]
@@ -37,12 +37,12 @@ def run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     reading = read_command([word for word in arguments if word != "--json"])
     prepare_environment(reading.recipe.mps_fallback == "on")
-    from pippin.failures.explained import explained, write_here
-    from pippin.machine.backends import get_backend
-    from pippin.planned import plan_job
+    from pippin.commands.failures.explained import explained, write_here
+    from pippin.commands.planning import plan_job
+    from pippin.commands.verify.run import verify
+    from pippin.machine.drivers import get_backend
     from pippin.records import to_json
     from pippin.report.terminal import Terminal
-    from pippin.verify.run import verify
 
     terminal = Terminal(quiet=True)
     job = plan_job(reading.recipe, terminal)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pippin import cache
-from pippin.data.dataset import Examples
+from pippin.tasks.sequence.dataset import Examples
 
 #: Texts handed to the tokenizer at a time, and their characters: what it makes of each takes fifty times its room.
 _CHUNK, _CHARACTERS = 10_000, 2**19

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pippin.data.folders import read_split_folder, split_name
 from pippin.data.tables import Table
-from pippin.data.tasks import Task
 from pippin.errors import PippinError
 from pippin.redact import remember_secret, without_secrets
+from pippin.tasks.sequence.known import Task
 
 
 def task_from_hub(task: Task, cache_dir: str | None, token: str | None) -> dict[str, Table]:

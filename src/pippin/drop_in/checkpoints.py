@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pippin.checkpoints.manifest import NAME, problem_of, seal
 from pippin.files import sync
+from pippin.runs.checkpoints.manifest import NAME, problem_of, seal
 
 _WHOLE = re.compile(r"checkpoint-(\d+)")
 _STATE = "trainer_state.json"

@@ -11,7 +11,7 @@ import numpy as np
 
 from pippin.drop_in.packed_forward import hooks_of
 from pippin.errors import PippinError
-from pippin.machine.backends.base import Backend
+from pippin.machine.drivers.base import Backend
 from pippin.machine.work import Work
 from pippin.models.attention import work_of
 

@@ -18,7 +18,7 @@ import torch
 
 from pippin.data.batches import padded_lengths
 from pippin.data.collate import packing_of
-from pippin.machine.backends.base import Backend
+from pippin.machine.drivers.base import Backend
 from pippin.models.dropout import drop
 from pippin.models.families import Family, attention_window
 from pippin.models.first_token import read_first_tokens

@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 from pippin.drop_in.words import say
-from pippin.machine.backends import all_backends
-from pippin.machine.backends.base import Backend
-from pippin.machine.backends.cuda import CudaBackend
-from pippin.machine.backends.mps import MpsBackend
+from pippin.machine.drivers import all_backends
+from pippin.machine.drivers.base import Backend
+from pippin.machine.drivers.cuda import CudaBackend
+from pippin.machine.drivers.mps import MpsBackend
 
 #: Optimisers of bitsandbytes and torchao whose names do not say so.
 _BITSANDBYTES = {"ademamix", "lion_32bit"}

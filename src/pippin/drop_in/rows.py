@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pippin.drop_in.packed_forward import PackedForward
-from pippin.machine.backends.base import Backend
+from pippin.machine.drivers.base import Backend
 from pippin.models.families import family_of
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Choice

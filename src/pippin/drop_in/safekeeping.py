@@ -13,7 +13,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from pippin.machine.backends.base import Backend
+from pippin.machine.drivers.base import Backend
 
 
 class Terminated(BaseException):

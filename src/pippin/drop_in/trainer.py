@@ -24,8 +24,8 @@ from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_terminati
 from pippin.drop_in.words import say
 from pippin.errors import PippinError
 from pippin.machine.awake import kept_awake
-from pippin.machine.backends import get_backend
-from pippin.machine.backends.base import Backend
+from pippin.machine.drivers import get_backend
+from pippin.machine.drivers.base import Backend
 from pippin.models.training_mode import CHECKPOINTING_SETTINGS, checkpointing_settings
 from pippin.plan.plan import Choice
 

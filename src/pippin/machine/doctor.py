@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.backends.cpu import CpuBackend
-from pippin.machine.backends.cuda import CudaBackend
 from pippin.machine.check import BAD, NOTE, OK, OLDEST_TORCH, Check, gigabytes, release
+from pippin.machine.drivers.cpu import CpuBackend
+from pippin.machine.drivers.cuda import CudaBackend
 from pippin.machine.known_problems import known_problems
 from pippin.machine.mac_checks import is_arm, mac_gpu_checks, mac_memory, mac_system_checks
 from pippin.machine.machine import MISSING, Device, Machine

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pippin.machine.backends.mps import MpsBackend
-from pippin.machine.backends.mps_hazards import HAZARDS, Hazard, MacFacts, Remedy
-from pippin.machine.backends.mps_releases import macos_floor
 from pippin.machine.check import NOTE, OK, Check, dotted, release
+from pippin.machine.drivers.mps import MpsBackend
+from pippin.machine.faults import HAZARDS, Hazard, MacFacts, Remedy
 from pippin.machine.machine import Machine
+from pippin.machine.releases import macos_floor
 
 
 @dataclass(frozen=True)
 class KnownProblem:
-    """A fault that is slow, large or loud. Those that give wrong results unseen stand in backends/mps_hazards.py."""
+    """A fault that is slow, large or loud. Those that give wrong results unseen stand in machine/faults.py."""
 
     harm: str
     torch_before: tuple[int, ...] | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.backends import FALLBACK_VARIABLE, is_fallback_value
-from pippin.machine.backends.mps import NO_LIMIT, MpsBackend, bfloat16_problem
-from pippin.machine.backends.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
-from pippin.machine.backends.mps_releases import macos_floor, newest_torch
 from pippin.machine.check import BAD, NOTE, OK, Check, dotted, gigabytes, release
+from pippin.machine.drivers import FALLBACK_VARIABLE, is_fallback_value
+from pippin.machine.drivers.mps import NO_LIMIT, MpsBackend, bfloat16_problem
+from pippin.machine.drivers.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
 from pippin.machine.machine import MISSING, Machine
+from pippin.machine.releases import macos_floor, newest_torch
 
 _LAST_INTEL_TORCH = "2.2.2"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pippin.machine import system
-from pippin.machine.backends import FALLBACK_VARIABLE, all_backends, is_fallback_value
+from pippin.machine.drivers import FALLBACK_VARIABLE, all_backends, is_fallback_value
 from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
 from pippin.redact import without_secrets
 

@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pippin.data.labels import Labels
 from pippin.errors import PippinError
 from pippin.models import bounds, safety
 from pippin.models.completeness import Loaded, check_finite
@@ -18,6 +17,7 @@ from pippin.models.plain_bert.config import PlainBertConfig, read_config
 from pippin.models.plain_bert.tokenizer import read_tokenizer
 from pippin.recipe import Recipe
 from pippin.redact import remember_secret, without_secrets
+from pippin.tasks.sequence.labels import Labels
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pippin.data.collate import Batch, Collator, Packing
-from pippin.machine.backends.base import Backend
+from pippin.machine.drivers.base import Backend
 from pippin.models.families import Family, first_position
 from pippin.models.first_token import read_first_tokens
 from pippin.models.freezing import FrozenPart

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from pippin.errors import PippinError
-from pippin.machine.backends.base import Backend
+from pippin.machine.drivers.base import Backend
 from pippin.models.dropout import quicken_dropout
 from pippin.recipe import Recipe
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from pippin.errors import PippinError
-from pippin.machine.backends import get_backend
+from pippin.machine.drivers import get_backend
 from pippin.machine.machine import Device, Machine
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pippin.data.batches import padded_lengths, rows_at_once, training_order
-from pippin.machine.backends import get_backend
 from pippin.machine.check import gigabytes
+from pippin.machine.drivers import get_backend
 from pippin.plan.layout import FIRST_TOKENS, PACKED
 from pippin.plan.memory import Estimate, ModelSize, StepSize, estimate, size_of
 from pippin.plan.plan import Choice

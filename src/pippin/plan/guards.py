@@ -10,7 +10,7 @@ import numpy as np
 
 from pippin.data.batches import padded_lengths
 from pippin.errors import PippinError
-from pippin.machine.backends import get_backend
+from pippin.machine.drivers import get_backend
 from pippin.machine.work import Work
 from pippin.models.attention import work_of
 from pippin.plan.plan import NO_GUARDS, Choice

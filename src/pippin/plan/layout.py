@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pippin.machine.backends import get_backend
+from pippin.machine.drivers import get_backend
 from pippin.models.families import attention_window, family_of
 from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Choice

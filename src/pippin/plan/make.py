@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pippin.data.batches import WINDOW, padded_lengths, plan_lengths, training_order
-from pippin.data.tasks import Task
 from pippin.errors import PippinError
-from pippin.machine.backends import get_backend
+from pippin.machine.drivers import get_backend
 from pippin.machine.machine import Machine
 from pippin.plan.device import choose_device, choose_precision
 from pippin.plan.fits import RECOMPUTED, MemoryJob, choose_budget, choose_fit
@@ -28,6 +27,7 @@ from pippin.plan.layout import PACKED, choose_last_layer, choose_layout, choose_
 from pippin.plan.plan import Choice, Plan
 from pippin.plan.steps import choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
+from pippin.tasks.sequence.known import Task
 
 
 @dataclass(frozen=True)

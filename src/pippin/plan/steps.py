@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pippin.data.batches import few_capacities, padded_lengths, training_order
-from pippin.machine.backends import get_backend
+from pippin.machine.drivers import get_backend
 from pippin.plan.frozen import NOTHING
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Choice

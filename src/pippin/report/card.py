@@ -7,8 +7,8 @@ import re
 import shlex
 
 from pippin.report.report import Report
-from pippin.report.words import visible
 from pippin.runs.record import Run
+from pippin.text import visible
 
 #: Words that mean nothing to Markdown, also not as an address.
 _HARMLESS = re.compile(r"[^\W_]+([ /(),-]+[^\W_]+)*\)?")

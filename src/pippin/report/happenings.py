@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pippin.report.words import duration, memory
+from pippin.text import duration, memory
 
 Figures = dict[str, Any]
 Sentence = Callable[[Figures], str]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pippin.data.examples import Examples
-from pippin.data.labels import Labels
+from pippin.engine.inference import Evaluation
 from pippin.report.report import Mistake
-from pippin.training.inference import Evaluation
-from pippin.training.predictions import label_and_score
+from pippin.tasks.sequence.labels import Labels
+from pippin.tasks.sequence.predictions import label_and_score
 
 _MOST, _LONGEST_TEXT = 20, 300
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pippin.plan.plan import Plan
-from pippin.report.words import memory
+from pippin.text import memory
 
 #: Plan entries by the words that a person would use.
 _NAMES = {

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from pippin.report.happenings import NOTES, WARNINGS, Figures
 from pippin.report.loggers import loggers_follow
 from pippin.report.terminal import Terminal
-from pippin.report.words import clock_time, fit, memory
+from pippin.text import clock_time, fit, memory
 
 #: The bar's width where there is room, and where there is little.
 _WIDEST, _NARROWEST = 16, 4

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from pippin.data.dataset import Dataset
+from pippin.engine.inference import Evaluation
+from pippin.engine.loop import Outcome
 from pippin.machine.fallbacks import Fallback
 from pippin.report.mistakes import worst_mistakes
 from pippin.report.report import Confusion, Report
-from pippin.training.inference import Evaluation
-from pippin.training.loop import Outcome
-from pippin.training.metrics import confusion, per_class, top_confusions
+from pippin.tasks.sequence.dataset import Dataset
+from pippin.tasks.sequence.metrics import confusion, per_class, top_confusions
 
 
 def train_results(outcome: Outcome, rows: int, model: torch.nn.Module) -> dict[str, float]:

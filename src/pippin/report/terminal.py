@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from pippin.commands.verify.verdict import Finding, Verdict
 from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -24,8 +25,7 @@ from pippin.redact import remember_secret, without_secrets
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.report.stream import LastingStream
-from pippin.report.words import clock_time, memory, visible
-from pippin.verify.verdict import Finding, Verdict
+from pippin.text import clock_time, memory, visible
 
 #: Figures by class are shown up to so many classes, the confusion matrix up to so many; report.json has them all.
 _MOST_CLASSES, _MOST_IN_MATRIX = 20, 8

@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pippin.checkpoints.manifest import sha256
-from pippin.checkpoints.store import Store
 from pippin.files import (
     is_own_folder,
     is_plain_file,
@@ -27,6 +25,8 @@ from pippin.files import (
     to_bytes,
     write_text,
 )
+from pippin.runs.checkpoints.manifest import sha256
+from pippin.runs.checkpoints.store import Store
 from pippin.runs.record import NAME as RECORD
 from pippin.runs.record import Run, Trained, now, record_text
 

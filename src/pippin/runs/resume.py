@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pippin.checkpoints import packing
-from pippin.checkpoints.manifest import FORMAT, problem_of, read, sha256
 from pippin.errors import PippinError
 from pippin.files import is_plain_file
 from pippin.recipe import Recipe
+from pippin.runs.checkpoints import packing
+from pippin.runs.checkpoints.manifest import FORMAT, problem_of, read, sha256
 from pippin.runs.folder import CHECKPOINTS, RunFolder
 from pippin.runs.model import model_problem
 from pippin.runs.record import NAME as RECORD

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pippin.data import sources
 from pippin.data.tables import Table
 from pippin.drop_in.script import glue, metric_loading, reach
 from pippin.drop_in.script.metrics import LocalMetric
 from pippin.errors import PippinError
+from pippin.tasks.sequence import sources
 
 
 @pytest.fixture

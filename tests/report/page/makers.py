@@ -11,8 +11,8 @@ from pippin.plan.plan import Choice, Plan
 from pippin.recipe import Recipe
 from pippin.report.page.history import History
 from pippin.report.report import Mistake, Report
+from pippin.runs.data_card import DataCard, LengthBin
 from pippin.runs.record import Run
-from pippin.training.data_card import DataCard, LengthBin
 
 CLASSES = ("ABBR", "DESC", "NUM")
 

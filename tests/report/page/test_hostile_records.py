@@ -23,7 +23,7 @@ from pippin.report.page.compare_page import ComparedRun, compare_page
 from pippin.report.page.markup import Html, html, joined
 from pippin.report.page.run_page import read_records, run_page
 from pippin.report.report import Confusion
-from pippin.training.data_card import LengthBin
+from pippin.runs.data_card import LengthBin
 
 EVIL = '</style></script></title><script>evil()</script><img src=x onerror=\'evil()\' " onload="evil()" `x` &lt;b&gt;'
 #: Of every kind that JSON has, and of sizes that nobody has.

@@ -112,7 +112,7 @@ def test_the_folder_can_be_named(train, word_file, monkeypatch, way):
 
 def test_a_run_in_the_place_of_another_is_not_mixed_with_it(train, word_file, monkeypatch):
     times = iter(["2030-01-01T10:00:00+00:00", "2030-01-01T10:00:05+00:00"])
-    monkeypatch.setattr("pippin.job.now", lambda: next(times))
+    monkeypatch.setattr("pippin.commands.train.now", lambda: next(times))
     for _ in range(2):
         train(word_file, "--report_to", "tensorboard", "--overwrite_output_dir", steps=1)
     folders = sorted(Path("run/tensorboard").iterdir())

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pippin.data.tasks import TASKS, Task
 from pippin.drop_in.script.after_import import AfterImport
 from pippin.drop_in.script.reach import declared_offline, why_no_hub
 from pippin.drop_in.words import say
 from pippin.errors import PippinError
+from pippin.tasks.sequence.known import TASKS, Task
 
 _NAMES = ("glue", "nyu-mll/glue")
 #: Test rows are published without labels; the Hub's copy holds this instead.
@@ -63,8 +63,8 @@ def _splits(task: Task, data_dir: str | None) -> Any:
     """All splits under the Hub's names, as a DatasetDict."""
     from datasets import Dataset, DatasetDict
 
-    from pippin.data.sources import find_source
     from pippin.recipe import Recipe
+    from pippin.tasks.sequence.sources import find_source
 
     # The script's cache_dir is that of datasets; what the Hub's own client keeps lies elsewhere.
     source = find_source(Recipe(task_name=task.name, data_dir=data_dir))

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from pippin.data.labels import Labels
-from pippin.data.tasks import TASKS
 from pippin.errors import PippinError
-from pippin.training.metrics import per_class, score
+from pippin.tasks.sequence.known import TASKS
+from pippin.tasks.sequence.labels import Labels
+from pippin.tasks.sequence.metrics import per_class, score
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from pippin.report.page.markup import Html, html, joined
 from pippin.report.page.sections import curves_of, scores, section, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
-from pippin.report.words import clock_time, memory
 from pippin.runs.record import Run
+from pippin.text import clock_time, memory
 
 #: What is another in every run.
 _OWN = {"output_dir", "overwrite_output_dir", "run_name", "resume", "resume_from_checkpoint"}

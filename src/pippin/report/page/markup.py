@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterable
 from typing import Any
 
-from pippin.report.words import visible
+from pippin.text import visible
 
 
 class Html(str):

@@ -12,9 +12,9 @@ from pippin.report.page.history import History
 from pippin.report.page.markup import Html, html, joined
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Confusion, Report
-from pippin.report.words import clock_time, duration, memory
+from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
-from pippin.training.data_card import DataCard
+from pippin.text import clock_time, duration, memory
 
 #: Larger matrices are told by their most frequent confusions.
 _MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_CLASSES, _MOST_HAPPENINGS, _MOST_BARS = 24, 30, 200, 60, 40

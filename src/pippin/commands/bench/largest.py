@@ -1,0 +1,123 @@
+"""The largest batch, among powers of two, whose training step fits into memory at once.
+
+On a GPU steps are run in batches of doubled size until the next would not fit: by what the last two took, so that a
+computer whose memory the GPU shares is not brought to its end. The CPU's memory is everybody's, so there nothing is
+tried: the plan's estimate answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pippin.commands.bench.results import HEAD_ONLY, TRAINING, Largest
+from pippin.commands.bench.schedule import Clock
+from pippin.commands.bench.subject import Subject
+from pippin.commands.bench.watch import watching
+from pippin.commands.planning import PlannedJob
+from pippin.engine.session import Session
+from pippin.errors import PippinError
+from pippin.machine.drivers import get_backend
+from pippin.plan.frozen import CORE
+from pippin.plan.layout import FIRST_TOKENS
+from pippin.plan.memory import StepSize, estimate, size_of
+from pippin.plan.plan import Choice
+from pippin.text import memory
+
+#: Nobody trains with more rows at once.
+CAP = 4096
+_FIRST = 8
+#: A step that takes longer is the last: the search is for memory, not for patience.
+_LONGEST_STEP = 5.0
+
+
+def largest_batch(subject: Subject, device: str, length: int, head_only: bool, clock: Clock) -> Largest:
+    """With rows of so many tokens."""
+    test = HEAD_ONLY if head_only else TRAINING
+    rows = subject.job.rows.train
+    assert rows is not None
+    settings = {"per_device_train_batch_size": _FIRST, "max_steps": 2, "freeze": CORE if head_only else None}
+    job = subject.planned(device, len(rows), **settings)  # all, since word vectors of other rows are not trained
+    if get_backend(device).kind == "cpu":
+        batch, why = _estimated(job, length, head_only)
+    else:
+        batch, why = _tried(subject, job, length, clock)
+    return Largest(test, device, batch, why)
+
+
+def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]:
+    backend, plan = get_backend(job.plan.device.value), job.plan
+    size, budget = size_of(job.config, job.data.labels.outputs), backend.memory_budget()
+    if size is None or not budget:
+        return 0, "not known for this kind of model or machine"
+
+    def needed(rows: int) -> int:
+        step = StepSize(
+            rows=rows,
+            tokens=rows * length,
+            pairs=rows * length**2,
+            keeps_scores=backend.keeps_scores == "always" or size.attention_dropout > 0,
+            mask_bytes=backend.mask_bytes,
+            first_tokens=plan.last_layer.value == FIRST_TOKENS,
+            trained_words=plan.word_vectors.value,
+            frozen_layers=size.layers if head_only else None,
+            held=backend.memory_now() or 0,
+        )
+        return estimate(size, step).total
+
+    rows = 1
+    while 2 * rows <= CAP and needed(2 * rows) <= budget:
+        rows *= 2
+    if needed(rows) > budget:
+        return 0, f"an estimate: one row needs {memory(needed(1))}, and {memory(budget)} are free"
+    if rows == CAP:
+        return rows, "an estimate; more were not asked about"
+    return rows, f"an estimate: {2 * rows} rows need {memory(needed(2 * rows))}, and {memory(budget)} are free"
+
+
+def _tried(subject: Subject, job: PlannedJob, length: int, clock: Clock) -> tuple[int, str]:
+    plan = replace(job.plan, capacities=Choice((), "each batch has a size of its own"))
+    backend = get_backend(plan.device.value)
+    budget = backend.memory_budget()
+    encoded = subject.rows_of_length(_FIRST, length)
+    fitting, before, last = 0, 0, 0
+    try:
+        session = Session(job.recipe, plan, job.data, job.rows, job.config, job.tokenizer, subject.load)
+    except PippinError as error:
+        return 0, str(error)
+    step = session.step
+    assert step is not None
+    session.model.train()
+
+    def fits(rows: int) -> bool:
+        try:
+            batch = step.collate(encoded, np.resize(np.arange(_FIRST), rows))
+            step.gradients([batch])
+            if rows == _FIRST:
+                step.update()  # the optimiser's state is part of it
+        except (RuntimeError, MemoryError) as error:
+            if not backend.is_out_of_memory(error):
+                raise
+            return False
+        finally:
+            step.undo()
+        return True
+
+    rows = _FIRST
+    with backend.own_stream():
+        while rows <= CAP:
+            expected = last + 2 * (last - before) if before else 0
+            if budget and expected > budget:
+                return fitting, f"{rows} rows would take about {memory(expected)} of {memory(budget)}"
+            start = clock.now()
+            held = backend.memory_now() or 0
+            with watching(backend) as watched:
+                fitted = fits(rows)
+            if not fitted:
+                return fitting, f"memory ran out with {rows} rows"
+            fitting, before, last = rows, last, held + (watched.memory or 0)
+            if clock.now() - start > _LONGEST_STEP:
+                return fitting, "at least: steps became too long to go on"
+            rows *= 2
+    return fitting, "at least: more were not tried"

@@ -1,0 +1,187 @@
+"""The benchmark from what was asked to what was found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from pippin._version import __version__
+from pippin.cache import VARIABLE as CACHE_VARIABLE
+from pippin.commands.bench.inference import InferenceTest
+from pippin.commands.bench.largest import largest_batch
+from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, TRANSFORMERS, Bench, Setting
+from pippin.commands.bench.schedule import Clock, Experiment, Schedule, Show
+from pippin.commands.bench.subject import Subject, found
+from pippin.commands.bench.training import HEAD_ONLY_EPOCHS, ROWS, Trainer, TrainingTest, affordable_rows
+from pippin.commands.bench.with_pippin import train as train_with_pippin
+from pippin.machine.drivers import get_backend
+from pippin.machine.machine import Machine
+from pippin.machine.probe import probe
+from pippin.machine.system import chip_name
+from pippin.plan.device import choose_device
+from pippin.recipe import Recipe
+from pippin.runs.record import now
+
+#: Minutes where nobody names any: of the built-in model, and of BERT-base.
+MINUTES, MINUTES_FULL = 2.0, 10.0
+REPEATS = 5
+#: Share of the time by the end of which each test is done.
+_DONE_BY = {INFERENCE: 0.4, TRAINING: 0.85, HEAD_ONLY: 1.0}
+#: Seconds that are kept for the charts.
+_FOR_CHARTS = 8.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the benchmark is to do."""
+
+    model: str | None = None
+    data: str | None = None
+    devices: tuple[str, ...] = ()
+    """None named: all that are here, but for emulated ones."""
+    minutes: float | None = None
+    repeats: int = REPEATS
+    cool_down: float = 0.0
+    full: bool = False
+    against_transformers: bool = False
+
+
+class Benchmark:
+    """A benchmark under way. When it is interrupted, ``bench`` holds what was found so far."""
+
+    def __init__(self, asked: Asked, show: Show, clock: Clock | None = None):
+        self.asked, self.show, self.clock = asked, show, clock or Clock()
+        self.machine = replace(probe(), chip=chip_name())
+        self.devices = choose_devices(asked.devices, self.machine)
+        minutes = asked.minutes or (MINUTES_FULL if asked.full else MINUTES)
+        self.total = max(60 * minutes - _FOR_CHARTS, 0.8 * 60 * minutes)
+        self.trainers: dict[str, Trainer] = {PIPPIN: train_with_pippin}
+        if asked.against_transformers:
+            from pippin.commands.bench.with_transformers import require_trainer, train
+
+            require_trainer()
+            self.trainers[TRANSFORMERS] = train
+        self.start = self.clock.now()
+        self.rested = 0.0
+        self.bench = Bench(
+            model=asked.model or "",
+            data=asked.data or "",
+            machine=self.machine,
+            date=now(),
+            pippin=__version__,
+            devices=self.devices,
+            points=(),
+            head_only_epochs=HEAD_ONLY_EPOCHS,
+            emulated=tuple(device for device in self.devices if get_backend(device).is_emulated),
+            complete=False,
+        )
+
+    def run(self) -> Bench:
+        """All three tests."""
+        with (
+            _without_cache(),
+            found(self.asked.model, self.asked.data, self.asked.full, self.machine) as subject,
+        ):
+            job = subject.job
+            inference = InferenceTest(subject, self.devices, self.clock)
+            self.bench = replace(
+                self.bench,
+                model=subject.model,
+                data=job.data.name,
+                length=inference.length,
+                metric=job.data.task.main_metric,
+                random_weights=subject.random_weights,
+            )
+            self._measure(INFERENCE, inference)
+            del inference  # its models make room
+            training = TrainingTest(subject, self.devices, self.trainers)
+            training.rows = affordable_rows(training, self._time_for(TRAINING))
+            self.bench = replace(self.bench, training_rows=training.rows)
+            if training.rows < ROWS:
+                self._leave_out(f"training on {ROWS} rows: {training.rows} were all that there was time for")
+            self._measure(TRAINING, training)
+            self._measure(HEAD_ONLY, training.for_the_head_alone())
+            self._find_largest(subject)
+        self.bench = replace(self.bench, complete=True, seconds=self._seconds())
+        return self.bench
+
+    def _measure(self, name: str, test: Experiment) -> None:
+        rest = self.asked.cool_down
+        later = self.total * (1 - _DONE_BY[name])
+        schedule = Schedule(
+            test,
+            self._time_for(name),
+            self.asked.repeats,
+            self.clock,
+            lambda setting, repeat, repeats, left: self.show(setting, repeat, repeats, left + later),
+            rest,
+        )
+        before = self.clock.now()
+        try:
+            schedule.run()
+        finally:
+            self.rested += max(0.0, self.clock.now() - before - schedule.spent) if rest else 0.0
+            self.bench = replace(self.bench, points=(*self.bench.points, *schedule.points()), seconds=self._seconds())
+        for words in left_out_words(schedule.left_out):
+            self._leave_out(words)
+
+    def _find_largest(self, subject: Subject) -> None:
+        for head_only in (False, True):
+            for device in self.devices:
+                answer = largest_batch(subject, device, self.bench.length, head_only, self.clock)
+                self.bench = replace(self.bench, largest=(*self.bench.largest, answer))
+
+    def _time_for(self, name: str) -> float:
+        """Seconds for a test: its share, and what the tests before it left."""
+        return max(0.0, self.total * _DONE_BY[name] - self._seconds())
+
+    def _seconds(self) -> float:
+        return round(self.clock.now() - self.start - self.rested, 1)
+
+    def _leave_out(self, words: str) -> None:
+        self.bench = replace(self.bench, left_out=(*self.bench.left_out, words))
+
+
+def choose_devices(asked: tuple[str, ...], machine: Machine) -> tuple[str, ...]:
+    """Those that were asked for, or the first of each kind; an emulated one only where it was asked for."""
+    if asked:
+        return tuple(dict.fromkeys(choose_device(Recipe(device=device), machine).value for device in asked))
+    kinds = dict.fromkeys(device.kind for device in machine.devices)
+    return tuple(kind for kind in kinds if not get_backend(kind).is_emulated)
+
+
+def left_out_words(settings: list[Setting]) -> list[str]:
+    """What there was no time for, in few words.
+
+    >>> left_out_words([Setting("inference", "cpu", "fp32", batch, 512) for batch in (8, 16, 32)])
+    ['inference, fp32, 512 tokens: batches of 8 to 32']
+    """
+
+    by_kind: dict[str, set[int]] = {}
+    for setting in settings:
+        words = setting.test if setting.library == PIPPIN else f"{setting.test} with {setting.library}"
+        if setting.length is not None:
+            words += f", {setting.precision}, {setting.length} tokens"
+        by_kind.setdefault(words, set()).add(setting.batch)
+    return [f"{words}: batches of {_numbers(sorted(batches))}" for words, batches in by_kind.items()]
+
+
+def _numbers(batches: list[int]) -> str:
+    in_a_row = batches == [batches[0] * 2**place for place in range(len(batches))]
+    return f"{batches[0]} to {batches[-1]}" if in_a_row and len(batches) > 2 else ", ".join(map(str, batches))
+
+
+@contextmanager
+def _without_cache() -> Iterator[None]:
+    """Nothing is found ready that should be measured, and nothing is left behind."""
+    before = os.environ.get(CACHE_VARIABLE)
+    os.environ[CACHE_VARIABLE] = "off"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CACHE_VARIABLE]
+        else:
+            os.environ[CACHE_VARIABLE] = before

@@ -1,0 +1,102 @@
+"""Looking for the operator that failed, by doing the work again and watching every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from pippin.commands.failures.call import Call, describe, likeness
+from pippin.commands.failures.smallest import error_of, smallest_call
+from pippin.engine.repeatable import work_of
+from pippin.machine.drivers.base import Backend
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known about an error of the device."""
+
+    call: Call | None = None
+    """The failing call: the smallest one where it fails with random numbers, else as it was seen."""
+    seen: Call | None = None
+    """The failing call as it was seen in the work."""
+    reproduced: bool = False
+    """Whether it fails with random numbers."""
+    works_on_cpu: bool = False
+    """Whether it works on the CPU with random numbers."""
+    no_call: str = ""
+    """Why there is no call."""
+
+    @property
+    def is_torchs(self) -> bool:
+        """Whether a kernel of torch's for this device is to blame, and not the way in which it was called."""
+        if self.call is None or not self.works_on_cpu:
+            return False
+        devices = {tensor.device for tensor in self.call.tensors if tensor.shape}
+        # A TypeError: the device has no such type, float64 say. Tensors on two devices: put there by mistake.
+        return self.call.operator.startswith("aten::") and self.call.error_type != "TypeError" and len(devices) < 2
+
+
+def investigate(error: Exception, backend: Backend) -> Findings:
+    """Find the operator behind an error. Never raises: a search that fails finds nothing."""
+    try:
+        return _investigate(error, backend)
+    except Exception as own:
+        return Findings(no_call=f"the search for the operator ended in an error of its own ({type(own).__name__})")
+
+
+def _investigate(error: Exception, backend: Backend) -> Findings:
+    work = work_of(error)
+    if work is None:
+        return Findings(no_call="the error did not come out of the model's work on the device")
+    if not _answers(backend):
+        return Findings(no_call="the device no longer answers after the error")
+    watch = _Watch(backend.synchronize)
+    try:
+        # One thread: the backward pass then runs where it is watched.
+        with torch.autograd.set_multithreading_enabled(False), watch:
+            work()
+    except Exception as again:
+        if likeness(again) != likeness(error):
+            return Findings(no_call=f"when repeated, the work ended in another error ({type(again).__name__})")
+        if watch.failed is None or watch.error is not again:
+            return Findings(no_call="the error did not come out of an operator")
+        return _judged(watch.failed, again)
+    return Findings(no_call="the same work passed when it was repeated")
+
+
+def _judged(call: Call, error: Exception) -> Findings:
+    smallest = smallest_call(call, error)
+    if smallest is None:
+        return Findings(call, seen=call)
+    return Findings(smallest, seen=call, reproduced=True, works_on_cpu=error_of(smallest.on_cpu()) is None)
+
+
+def _answers(backend: Backend) -> bool:
+    """Whether the device still computes: after some errors it is lost to this process."""
+    try:
+        return float((torch.ones(2, device=backend.device) + 1).sum().cpu()) == 4.0
+    except Exception:
+        return False
+
+
+class _Watch(TorchDispatchMode):
+    """Sees every call of an operator and keeps the last that failed."""
+
+    def __init__(self, synchronize: Callable[[], None]):
+        super().__init__()
+        self.synchronize = synchronize
+        self.failed: Call | None = None
+        self.error: Exception | None = None
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            result = func(*args, **(kwargs or {}))
+            self.synchronize()  # a device fails late: by then another call would be blamed
+            return result
+        except Exception as error:
+            self.failed, self.error = describe(func, args, kwargs or {}, error), error
+            raise

@@ -1,0 +1,199 @@
+"""From a Recipe to a Plan: what every command does first. Nothing is written, and no weights are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pippin.data.encoding import Encoded, EncodedSplits, encode
+from pippin.data.examples import Examples
+from pippin.errors import PippinError
+from pippin.machine.check import OLDEST_TORCH, dotted, release
+from pippin.machine.drivers import get_backend
+from pippin.machine.machine import Machine
+from pippin.machine.probe import probe
+from pippin.models.loading import (
+    display_name,
+    load_config,
+    load_tokenizer,
+    longest_input,
+    match_classes,
+    require_trained,
+    resolve_model,
+)
+from pippin.plan.device import choose_device
+from pippin.plan.make import Rows, make_plan
+from pippin.plan.plan import Plan
+from pippin.recipe import Recipe
+from pippin.report.terminal import Terminal
+from pippin.runs.model import trained_run
+from pippin.tasks.sequence.dataset import Dataset, prepare
+from pippin.tasks.sequence.sources import find_source
+
+#: Up to this share of the memory that there is, the plan's quick estimate is trusted; a step on paper takes a second.
+_TRUSTED = 0.6
+#: Share of unknown tokens from which something is likely wrong.
+_MANY_UNKNOWN = 0.2
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    recipe: Recipe
+    machine: Machine
+    data: Dataset
+    rows: EncodedSplits
+    config: Any
+    """The model's, set up for the labels."""
+    tokenizer: Any
+    plan: Plan
+    other_classes: str = ""
+    """What to warn of where the model's head was trained for other classes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the rows that training and its evaluations see, and with the names of the classes."""
+        names = json.dumps(self.data.labels.names, ensure_ascii=False)
+        return hashlib.sha256(f"{self.rows.fingerprint()} {names}".encode(errors="backslashreplace")).hexdigest()
+
+    @property
+    def model(self) -> str:
+        """The model's name for people."""
+        return display_name(resolve_model(self.recipe.model_name_or_path))
+
+
+def read_data(recipe: Recipe, terminal: Terminal) -> Dataset:
+    """The rows of a job, checked; what was found is said."""
+    known = None
+    if not recipe.wants_training:
+        _check_model(recipe)
+        known = require_trained(recipe)
+    data = prepare(find_source(recipe), recipe, known)
+    terminal.show_findings(data.columns.reason, data.notes, data.warnings)
+    return data
+
+
+def plan_job(
+    recipe: Recipe,
+    terminal: Terminal,
+    machine: Machine | None = None,
+    needs_weights: bool = True,
+    data: Dataset | None = None,
+    start: Path | None = None,
+) -> PlannedJob:
+    """Look at the rows and the computer and decide what is open; what was found and decided is said.
+
+    ``machine`` is another computer to plan for. Without ``needs_weights`` a model's configuration is enough. ``data``
+    are the rows where they were read before. ``start`` holds the model of an unfinished run that goes on.
+    """
+    data = data or read_data(recipe, terminal)
+    if start is None and needs_weights and recipe.wants_training:
+        _check_model(recipe)
+    model = recipe.using_model(str(start)) if start else recipe
+    machine = machine or probe()
+    if release(machine.torch) < OLDEST_TORCH:
+        raise PippinError(
+            f"Pippin needs torch {dotted(OLDEST_TORCH)}, and this is {machine.torch}. See `pippin doctor`."
+        )
+    # What the device refuses is said before the rows are encoded.
+    warnings = [get_backend(choose_device(recipe, machine).value).check_environment()]
+    labels, other_classes = match_classes(data.labels, model, needs_weights)
+    data = data.with_classes(labels)
+    config, tokenizer = load_config(model, labels, needs_weights), load_tokenizer(model)
+    limit = longest_input(tokenizer, config)
+    rows = _encode(recipe, data, tokenizer, limit)
+    data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
+    _check_vocabulary(rows, config)
+    plan = _plan(recipe, machine, data, config, limit, rows)
+    job = PlannedJob(recipe, machine, data, rows, config, tokenizer, plan, other_classes or "")
+    if needs_weights:  # else it is the forecast that asks
+        job = _settled(job)
+        if job.plan.memory.value > job.plan.memory_budget.value > 0:
+            warnings.append(f"the memory {job.plan.memory.reason}. It is tried all the same")
+    for text in filter(None, warnings):
+        terminal.warn(text)
+    _show(job, terminal)
+    return job
+
+
+def _check_model(recipe: Recipe) -> None:
+    """Refuse a model of Pippin's own that was changed since it was trained."""
+    folder = Path(resolve_model(recipe.model_name_or_path))
+    if folder.is_dir():
+        trained_run(folder)
+
+
+def _settled(job: PlannedJob) -> PlannedJob:
+    """With a plan that fits into memory; what cannot is refused, unless it is to be tried all the same."""
+    needed, budget = job.plan.memory.value, job.plan.memory_budget.value
+    if job.recipe.force or job.rows.train is None or not budget or 0 < needed <= _TRUSTED * budget:
+        return job
+    from pippin.commands.preflight.settle import settled
+
+    return settled(job)
+
+
+def replanned(job: PlannedJob, machine: Machine | None = None, **changes: Any) -> PlannedJob:
+    """The same job with other settings, or for another computer; the rows are not read again."""
+    recipe, machine = replace(job.recipe, **changes), machine or job.machine
+    limit = longest_input(job.tokenizer, job.config)
+    plan = _plan(recipe, machine, job.data, job.config, limit, job.rows)
+    return replace(job, recipe=recipe, machine=machine, plan=plan)
+
+
+def _encode(recipe: Recipe, data: Dataset, tokenizer: Any, limit: int | None) -> EncodedSplits:
+    length = min(recipe.max_seq_length, limit or recipe.max_seq_length)
+    test = data.test if recipe.wants_prediction else {}
+
+    def encoded(split: Examples) -> Encoded:
+        return encode(split, tokenizer, length, fresh=recipe.overwrite_cache)
+
+    return EncodedSplits(
+        encoded(data.train) if data.train and recipe.wants_training else None,
+        {name: encoded(split) for name, split in data.validation.items()},
+        {name: encoded(split) for name, split in test.items()},
+    )
+
+
+def _plan(recipe: Recipe, machine: Machine, data: Dataset, config: Any, limit: int | None, rows: EncodedSplits) -> Plan:
+    facts = Rows(
+        lengths=rows.train.lengths if rows.train else None,
+        evaluated=tuple(split.lengths for split in (*rows.validation.values(), *rows.test.values())),
+        outputs=data.labels.outputs,
+        has_validation=bool(rows.validation),
+        pads_left=any(split.pad_left for split in rows.all()),
+        words=len(np.unique(rows.train.tokens)) if rows.train else 0,
+    )
+    return make_plan(recipe, machine, data.task, config, limit, facts)
+
+
+def _check_vocabulary(rows: EncodedSplits, config: Any) -> None:
+    """A token that the model has no row for would stop a GPU in the middle of the run, in words of its own."""
+    size = getattr(config, "vocab_size", None)
+    largest = max((int(split.tokens.max()) for split in rows.all() if len(split.tokens)), default=0)
+    if size is not None and largest >= size:
+        raise PippinError(
+            f"the tokenizer gives token number {largest}, but the model knows only {size}: they do not belong "
+            "together. Check --tokenizer_name, or the tokenizer's files in the model's folder."
+        )
+
+
+def _show(job: PlannedJob, terminal: Terminal) -> None:
+    data, rows = job.data, job.rows
+    unknown = max((split.unknown for split in rows.all()), default=0.0)
+    if unknown > _MANY_UNKNOWN:
+        terminal.warn(f"{unknown:.0%} of the tokens are unknown to the tokenizer: is the model for another language?")
+    cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
+    if cut:
+        terminal.note(f"{cut} of {total} texts are longer than {job.plan.max_length.value} tokens and were cut.")
+    sizes = [f"{len(data.train)} training"] if data.train is not None else []
+    sizes += [
+        f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]
+    ]
+    kind = "numbers" if data.labels.regression else f"{len(data.labels.names)} classes"
+    headline = f"{data.name}: {', '.join(sizes)} rows, {kind} · {job.model}"
+    terminal.show_plan(job.plan, headline, job.recipe.wants_training)

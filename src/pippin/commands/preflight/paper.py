@@ -1,0 +1,180 @@
+"""A training step on paper: the job's real model and code, run with tensors that have shapes and no contents.
+
+Nothing of the model's size is allocated, and the target's GPU need not be here. What comes out is what the step would
+hold at its worst moment, by what it is for, and how much it computes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from pippin.commands.preflight.recorder import Recorder, naming_modules
+from pippin.data.collate import Batch
+from pippin.data.encoding import Encoded
+from pippin.engine.network import make_network
+from pippin.machine.drivers.base import Backend
+from pippin.models.families import family_of
+from pippin.models.freezing import FrozenPart
+from pippin.models.skeleton import make_skeleton, replace_tensors
+from pippin.models.training_mode import recompute_activations
+from pippin.models.used_rows import UsedRows, train_used_rows
+from pippin.plan.fits import RECOMPUTED
+from pippin.plan.frozen import NOTHING, frozen_layers
+from pippin.plan.plan import Plan
+from pippin.recipe import Recipe
+from pippin.tasks.sequence.loss import Loss
+
+WEIGHTS, GRADIENTS, WORKSPACE, ATTENTION = "weights", "gradients", "workspace", "attention"
+_LAYER = re.compile(r"\.(\d+)(?:\.|$)")
+
+
+@dataclass(frozen=True)
+class OnPaper:
+    """What one piece of work takes."""
+
+    peak: int
+    """Bytes held at most, weights among them."""
+    parts: dict[str, int]
+    """The same by what they are for."""
+    flops: int
+    moved: int
+    """Bytes read and written."""
+    doubles: tuple[str, ...]
+    """Operators that make float64, which some devices do not have."""
+
+
+class PaperBackend(Backend):
+    """Stands for a device: its habits, on tensors without contents."""
+
+    def __init__(self, target: Backend):
+        super().__init__(target.index if target.works_on_paper else None)
+        self.kind = target.kind if target.works_on_paper else "cpu"
+        self.packed_attention, self.keeps_scores = target.packed_attention, target.keeps_scores
+
+    def attending(self) -> AbstractContextManager[Any]:
+        """Attention as the device runs it where it learns."""
+        if self.keeps_scores != "always":
+            return nullcontext()
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        return sdpa_kernel(SDPBackend.MATH)
+
+
+class PaperJob:
+    """A job's model on paper, ready to be asked about batches of its rows."""
+
+    def __init__(
+        self, recipe: Recipe, plan: Plan, config: Any, encoded: Encoded, target: Backend, attention: str | None
+    ):
+        self.plan, self.encoded = plan, encoded
+        self.backend = PaperBackend(target)
+        self.loss = Loss(config.problem_type == "regression", recipe.label_smoothing_factor)
+        model = make_skeleton(config, attention)
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        with self.mode:
+            replace_tensors(model, self.backend.device)
+            self.network = make_network(
+                model, self.backend, plan.precision.value, plan.layout.value, plan.last_layer.value,
+                plan.pad_lengths.value,
+            )  # fmt: skip
+            self.frozen = None
+            if plan.frozen.value != NOTHING:
+                self.frozen = FrozenPart(model, frozen_layers(plan.frozen.value))
+            if plan.word_vectors.value:
+                train_used_rows(model, np.append(encoded.tokens, encoded.pad_token))
+            if plan.activations.value == RECOMPUTED:
+                recompute_activations(model, recipe, self.backend)
+        self.model = model
+
+    @property
+    def trained(self) -> int:
+        """Numbers that are trained."""
+        return sum(parameter.numel() for parameter in self.model.parameters() if parameter.requires_grad)
+
+    def training_step(self, micro_batches: Sequence[np.ndarray]) -> OnPaper:
+        """Forward and backward of these rows, micro-batch by micro-batch; the optimiser's part is not in it."""
+        self.model.train()
+        with self._recorded() as recorder:
+            hooks = [
+                parameter.register_post_accumulate_grad_hook(lambda each: recorder.add(each.grad, GRADIENTS))
+                for parameter in self.model.parameters()
+                if parameter.requires_grad
+            ]
+            for rows in micro_batches:
+                batch = self._batch(rows)
+                assert batch.labels is not None
+                self.loss(self.network.logits(batch), self.backend.to_device(batch.labels)).backward()
+            for hook in hooks:
+                hook.remove()
+        for parameter in self.model.parameters():
+            parameter.grad = None
+        return _answer(recorder)
+
+    def evaluation(self, rows: np.ndarray) -> OnPaper:
+        """One batch without gradients."""
+        self.model.eval()
+        with torch.no_grad(), self._recorded() as recorder:
+            self.network.logits(self.network.collate(self.encoded, rows))
+        return _answer(recorder)
+
+    def _batch(self, rows: np.ndarray) -> Batch:
+        """With the states of a frozen part where they are computed apart from the step."""
+        batch = self.network.collate(self.encoded, rows)
+        if self.frozen is None or family_of(self.model.config)[0] is None or self.encoded.pad_left:
+            return batch
+        width = self.model.config.hidden_size
+        self.network.frozen = self.frozen
+        if self.frozen.one_vector_a_row:
+            ones = {name: torch.ones(len(rows), 1, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
+            return Batch(ones, batch.labels, rows, states=torch.empty(len(rows), width, device=self.backend.device))
+        shape = batch.inputs["input_ids"].shape
+        return replace(batch, states=torch.empty(*shape, width, device=self.backend.device))
+
+    @contextmanager
+    def _recorded(self) -> Iterator[Recorder]:
+        with self.mode, self.backend.attending(), naming_modules(self.model) as running:
+            recorder = Recorder(self.backend.kind, lambda tensor: _label(running, tensor))
+            for tensor in (*self.model.parameters(), *self.model.buffers()):
+                recorder.add(tensor, WEIGHTS)
+            for module in self.model.modules():
+                if isinstance(module, UsedRows):
+                    recorder.add(module.others, WEIGHTS)
+            with recorder:
+                yield recorder
+
+
+def _label(running: list[str], tensor: torch.Tensor) -> str:
+    """What a tensor is for, by the modules that are running when it is made."""
+    if not running:
+        return WORKSPACE if torch._C._current_autograd_node() is not None else "head"
+    name = running[-1]
+    layer = _LAYER.search(name)
+    if layer is None:
+        return "embeddings" if "embed" in name else "head"
+    is_square = tensor.dim() >= 3 and tensor.shape[-1] == tensor.shape[-2] > 1
+    if is_square and "att" in name.lower():
+        return f"{ATTENTION} {int(layer[1]) + 1}"
+    return f"layer {int(layer[1]) + 1}"
+
+
+def _answer(recorder: Recorder) -> OnPaper:
+    parts = {name: size for name, size in recorder.at_peak.items() if size > 0}
+    return OnPaper(recorder.peak, parts, recorder.flops, recorder.moved, tuple(recorder.doubles))
+
+
+def summed(parts: dict[str, int]) -> dict[str, int]:
+    """Parts by kind: all layers together, and all attention scores."""
+    found: Counter[str] = Counter()
+    for name, size in parts.items():
+        kind, _, number = name.partition(" ")
+        found[f"{kind} scores" if kind == ATTENTION else f"{kind}s" if number.isdigit() else name] += size
+    return dict(found)

@@ -1,0 +1,190 @@
+"""From a planned job and a computer to the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from pippin.commands.planning import PlannedJob, replanned
+from pippin.commands.preflight.answer import Answer, Duration, Fits, Measured, Option, Problem, Runs
+from pippin.commands.preflight.duration import beside_steps, estimated, mean_step, seconds_of
+from pippin.commands.preflight.measuring import measured
+from pippin.commands.preflight.memory import Forecast, forecast, made_to_fit
+from pippin.commands.preflight.operators import OperatorAnswer, calls_of, has_fused_optimiser, judge
+from pippin.commands.preflight.paper import summed
+from pippin.commands.preflight.target import Target, smallest_macs
+from pippin.errors import PippinError
+from pippin.machine.check import dotted, release
+from pippin.machine.drivers import get_backend
+from pippin.machine.drivers.mps import MpsBackend
+from pippin.machine.faults import HAZARDS
+from pippin.machine.operators import Coverage, table
+from pippin.machine.releases import macos_floor, newest_torch
+from pippin.models.attention import work_of
+from pippin.plan.fits import KEPT, RECOMPUTED
+from pippin.plan.frozen import CORE, NOTHING
+from pippin.plan.guards import asked_rows
+from pippin.plan.plan import Choice
+
+#: Settings that need less memory, by their flags, in the order of how much they change.
+_LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("--gradient_checkpointing", {"gradient_checkpointing": True}, "the same gradient, about a third slower"),
+    ("--bf16", {"bf16": True}, "rounds to three digits"),
+    ("--optim sgd", {"optim": "sgd"}, "another optimiser"),
+    ("--unfreeze 2", {"unfreeze": 2}, "trains the two highest layers and the head"),
+    ("--freeze core", {"freeze": CORE}, "trains the head alone"),
+)
+
+
+def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer:
+    """Will it run, will it fit, how long will it take? Within ``target.planned_for()``.
+
+    ``measures`` runs a real step on this computer as well.
+    """
+    unknown, fits, found = "", None, None
+    runs = _runs(job, target)
+    if job.rows.train is not None:
+        try:
+            found = made_to_fit(job, job.plan.memory_budget.value)
+        except Exception as error:  # a model may want to see numbers, which paper does not have
+            unknown = f"memory and time: this model cannot be run on paper ({type(error).__name__})"
+        else:
+            fits = _fits(job, found)
+            runs = replace(runs, problems=(*runs.problems, *_doubles(found, target)))
+    tried = measured(found.job if found else job) if measures and job.rows.train is not None else None
+    return Answer(
+        job=f"{job.data.name} · {job.model}",
+        target=target.description | {"device": job.plan.device.value, "precision": job.plan.precision.value},
+        runs=runs,
+        fits=fits,
+        duration=_measured_duration(job, tried) or (_duration(found, target) if found else None),
+        disk=found.disk if found else 0,
+        measured=tried,
+        unknown=unknown,
+    )
+
+
+def _runs(job: PlannedJob, target: Target) -> Runs:
+    problems = [*_release_problems(target)] if target.macos else []
+    problems += [
+        Problem(f"PyTorch's fault {hazard.source} there: {hazard.wrong}", f"worked round: {hazard.remedy.value}", False)
+        for hazard in HAZARDS
+        if hazard.name in job.plan.guards.value
+    ]
+    operators = None
+    if job.plan.device.value == MpsBackend.kind:
+        try:
+            operators = judged_operators(job.config, job.plan.precision.value, target.torch)
+        except Exception as error:  # a class whose sizes cannot be made small
+            problems.append(Problem(f"its operators are not known ({type(error).__name__})", "try it there", False))
+        else:
+            problems += _operator_problems(operators, target, job.recipe.mps_fallback == "on")
+    return Runs(tuple(problems), operators)
+
+
+def judged_operators(config: Any, precision: str, torch: str) -> OperatorAnswer:
+    """What becomes of the model's operators on an Apple GPU with this torch release."""
+    backend, known = get_backend(MpsBackend.kind), table(torch)
+    attention = backend.attention(work_of(config, precision))
+    return judge(calls_of(config, backend, attention, has_fused_optimiser(known)), known)
+
+
+def _release_problems(target: Target) -> Iterator[Problem]:
+    floor = macos_floor(target.torch)
+    if release(target.macos) < floor:
+        newest = newest_torch(target.macos)
+        older = f", or: pip install 'torch=={newest}.*'" if newest else ""
+        what = f"torch {target.torch} needs macOS {dotted(floor)}, and this is {target.macos}"
+        yield Problem(what, f"update macOS in System Settings{older}", stops=True)
+
+
+def _operator_problems(operators: OperatorAnswer, target: Target, falls_back: bool) -> Iterator[Problem]:
+    for finding in operators.findings:
+        since = finding.native_since
+        newer = f"pip install 'torch>={since}'" if since else "no release of torch has it yet"
+        if finding.coverage is Coverage.NEVER:
+            yield Problem(f"{finding.name} runs neither there nor on the CPU", f"{newer}; or --use_cpu", stops=True)
+        elif finding.coverage is Coverage.FALLBACK and not falls_back:
+            cure = f"{newer}; or --mps_fallback on"
+            yield Problem(f"{finding.name} does not exist on the Apple GPU in torch {target.torch}", cure, stops=True)
+        else:
+            what = f"{finding.name} runs on the CPU, with copies there and back ({finding.calls} times in a small step)"
+            yield Problem(what, newer, stops=False)
+
+
+def _doubles(found: Forecast, target: Target) -> Iterator[Problem]:
+    if found.job.plan.device.value == MpsBackend.kind and found.step.doubles:
+        names = ", ".join(found.step.doubles)
+        yield Problem(f"float64, which the Apple GPU does not have, comes out of {names}", "train with --use_cpu", True)
+
+
+def _fits(job: PlannedJob, found: Forecast) -> Fits:
+    budget, memory = job.plan.memory_budget.value, found.memory
+    plain = _as_asked(job)
+    same = plain.plan == found.job.plan
+    as_asked = memory.total if same else forecast(plain).memory.total
+    layers = {name: size for name, size in memory.parts.items() if name.startswith("layer ")}
+    too_much = bool(budget) and as_asked > budget
+    return Fits(
+        needed=memory.total,
+        budget=budget,
+        as_asked=as_asked,
+        parts=dict(sorted(summed(memory.parts).items(), key=lambda part: -part[1])),
+        layers=layers,
+        settings=_changed(plain, found),
+        options=tuple(_options(job, found)) if too_much else (),
+        smallest=tuple(smallest_macs(as_asked if memory.total <= budget else memory.total)) if too_much else (),
+    )
+
+
+def _as_asked(job: PlannedJob) -> PlannedJob:
+    """The job without what the plan does to save memory."""
+    rows = Choice(asked_rows(job.recipe, job.plan.batch_size.value), "asked for")
+    kept = RECOMPUTED if job.recipe.gradient_checkpointing else KEPT
+    plan = replace(job.plan, micro_batch=rows, activations=Choice(kept, "asked for"))
+    changed = plan.micro_batch.value != job.plan.micro_batch.value or kept != job.plan.activations.value
+    return replace(job, plan=plan) if changed else job
+
+
+def _changed(plain: PlannedJob, found: Forecast) -> dict[str, str]:
+    before, after = plain.plan, found.job.plan
+    names = ("micro_batch", "activations", "updates", "step", "saving")
+    return {
+        name: f"{getattr(after, name).value}, not {getattr(before, name).value}"
+        for name in names
+        if getattr(after, name).value != getattr(before, name).value
+    }
+
+
+def _options(job: PlannedJob, found: Forecast) -> Iterator[Option]:
+    """What other settings would need, each alone, by the plan's quick estimate, corrected by the step on paper."""
+    quick = job.plan.memory.value
+    if not quick:
+        return
+    for flags, changes, note in _LESS:
+        asked = all(getattr(job.recipe, name) == value for name, value in changes.items())
+        if asked or (job.plan.frozen.value != NOTHING and {"freeze", "unfreeze"} & changes.keys()):
+            continue
+        try:
+            other = replanned(job, **changes)
+        except PippinError:  # not possible there, as bf16 on an old macOS
+            continue
+        yield Option(flags, int(other.plan.memory.value * found.memory.total / quick), note)
+
+
+def _duration(found: Forecast, target: Target) -> Duration | None:
+    """Of the whole training, where the chip's speed is known and the GPU is what runs it."""
+    chip, job = target.chip, found.job
+    if chip is None or job.plan.device.value != MpsBackend.kind:
+        return None
+    step = seconds_of(chip, mean_step(found))
+    return estimated(job.plan.steps.value * step + seconds_of(chip, beside_steps(found)), step)
+
+
+def _measured_duration(job: PlannedJob, tried: Measured | None) -> Duration | None:
+    if tried is None or tried.step is None:
+        return None
+    # The heaviest step was measured, so that most take less.
+    seconds = job.plan.steps.value * tried.step
+    return Duration(seconds / 2, seconds, seconds * 1.2, tried.step, "the heaviest step, measured on this computer")

@@ -1,0 +1,296 @@
+"""One job from Recipe to Report: the way through all the packages, in one screen."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
+
+from pippin.commands.failures.explained import explained, write_here
+from pippin.commands.planning import PlannedJob, plan_job, read_data
+from pippin.disk import disk_words
+from pippin.engine.arithmetic import arithmetic, threads_of
+from pippin.engine.inference import Evaluation
+from pippin.engine.interrupts import Interrupted
+from pippin.engine.loop import Outcome
+from pippin.engine.seeding import deterministic_kernels
+from pippin.engine.session import Session, keeps_checkpoints
+from pippin.errors import PippinError
+from pippin.machine.drivers import get_backend
+from pippin.machine.drivers.base import Backend
+from pippin.machine.fallbacks import Fallbacks
+from pippin.plan.plan import Choice
+from pippin.recipe import Recipe
+from pippin.records import from_json, to_json
+from pippin.report.card import model_card
+from pippin.report.page.history import read_history
+from pippin.report.page.live import LivePage
+from pippin.report.page.run_page import NAME as REPORT_PAGE
+from pippin.report.page.run_page import run_page
+from pippin.report.progress import TrainingProgress
+from pippin.report.report import NAME as REPORT
+from pippin.report.report import Report, read_report
+from pippin.report.results import evaluation_results, make_report, train_results
+from pippin.report.terminal import Terminal, escape
+from pippin.report.trackers.trackers import Trackers
+from pippin.runs.checkpoints.lock import locked
+from pippin.runs.data_card import data_card
+from pippin.runs.events import Events
+from pippin.runs.folder import RunFolder
+from pippin.runs.opening import inputs_of, open_folder
+from pippin.runs.record import Run, now
+from pippin.runs.resume import Start, find_start, named_checkpoint
+from pippin.runs.rules import Changes, changes_since
+from pippin.runs.saving import checkpoint_bytes
+
+
+def run_job(recipe: Recipe, terminal: Terminal) -> Report:
+    """Train, evaluate and predict as the recipe asks; returns the Report of the run's folder."""
+    if recipe.output_dir:
+        open_folder(recipe, "")  # refuses a folder in use before anything is read
+    data = read_data(recipe, terminal)
+    folder = open_folder(recipe, data.name)
+    folder.warn = terminal.warn
+    if folder.resumes and folder.before is not None and folder.before.is_finished:
+        if named_checkpoint(recipe):
+            find_start(folder, named_checkpoint(recipe))  # refuses that of another run
+        return _finished_before(folder, terminal)
+    with disk_words(folder.path), locked(folder.path):
+        if folder.before is not None:  # it may have changed while another run had the lock
+            folder = open_folder(recipe, data.name)
+            folder.warn = terminal.warn
+        folder.recover()
+        start = _find_start(recipe, folder, terminal)
+        job = plan_job(recipe, terminal, data=data, start=start.path if start else None)
+        backend = get_backend(job.plan.device.value)
+        with (
+            threads_of(start.record.arithmetic if start else None),
+            deterministic_kernels(recipe.full_determinism, backend),
+            backend.quick_arithmetic(),
+        ):
+            report = _run(job, folder, start, backend, terminal)
+    terminal.show_report(report)
+    return report
+
+
+def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backend, terminal: Terminal) -> Report:
+    recipe, debug = job.recipe, job.recipe.log_level == "debug"
+    run = _new_record(job, backend)
+    if start is not None:
+        run = replace(run, id=start.record.id, trained=start.record.trained if start.is_trained else None)
+    elif folder.resumes and folder.before:  # it begins again
+        run = replace(run, id=folder.before.id, started=folder.before.started)
+    with explained(backend, lambda: job.machine, write_here, debug=debug):
+        verification = _verify_first(job, backend, terminal)
+        session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer, start=start)
+    _say_of_model(job, session, terminal)
+    store = folder.store(run.id, recipe.save_total_limit or 1)
+    store.check_place()
+    session.check_room(folder, store)
+    changes = _changes(job, run, start, terminal)
+    # From here on the folder is ours: whatever could be refused has been.
+    with (
+        disk_words(folder.path, checkpoint_bytes(session.model)),
+        _recorded(folder, job, run, start, changes, terminal) as events,
+        explained(backend, lambda: job.machine, folder.write, debug=debug),
+        _fallbacks(recipe, backend, events) as lacking,
+    ):
+        return _carry_out(session, folder, events, changes, terminal, lacking, verification)
+
+
+def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
+    """A finished run is left as it is."""
+    terminal.say_where(escape(f"{folder.path} is finished: there is nothing to go on with."))
+    before = folder.before
+    assert before is not None
+    if not keeps_checkpoints(before.recipe, before.plan):  # it may have died while removing them
+        folder.store(before.id).drop_all()
+    report = read_report(folder.path)
+    if report is None:
+        raise PippinError(f"{folder.path} is finished, but its {REPORT} is gone or damaged: there is nothing to show.")
+    return report
+
+
+def _find_start(recipe: Recipe, folder: RunFolder, terminal: Terminal) -> Start | None:
+    """Where an unfinished run goes on; None for a new one. What was passed over is said."""
+    named = named_checkpoint(recipe)
+    if not recipe.wants_training or not (folder.resumes or named):
+        return None
+    found = find_start(folder, named)
+    for name, why in found.passed_over:
+        terminal.warn(f"{name} was passed over: {why}.")
+    if found.start is None:
+        terminal.note("nothing usable was saved: the run begins again.")
+    return found.start
+
+
+def _new_record(job: PlannedJob, backend: Backend) -> Run:
+    return Run(
+        job.recipe.public(),
+        job.machine,
+        job.plan,
+        data_card(job.recipe, job.data, job.rows, job.plan),
+        job.model,
+        now(),
+        secrets.token_hex(16),
+        os.getcwd(),
+        arithmetic(backend),
+        fingerprint=job.fingerprint,
+    )
+
+
+def _say_of_model(job: PlannedJob, session: Session, terminal: Terminal) -> None:
+    """What did not come out of the model's file."""
+    for text in session.loaded.notes():
+        terminal.note(text)
+    if job.other_classes and not session.loaded.new:
+        terminal.warn(job.other_classes)
+
+
+def _changes(job: PlannedJob, run: Run, start: Start | None, terminal: Terminal) -> Changes | None:
+    """What is other than when an unfinished run was begun; refused where it would give nonsense, else said."""
+    if start is None:
+        return None
+    changes = changes_since(start.record, job.recipe, job.plan, job.fingerprint, run.arithmetic)
+    for change in changes.applied:
+        terminal.note(f"from here on: {change}.")
+    if changes.digits:
+        terminal.warn(f"results may differ in their last digits, for since the run began: {'; '.join(changes.digits)}.")
+    terminal.say(
+        "its training is done: going on with what comes after"
+        if start.is_trained
+        else f"going on from {start.path.name} of {job.plan.steps.value}"
+    )
+    return changes
+
+
+def _carry_out(
+    session: Session,
+    folder: RunFolder,
+    events: Events,
+    changes: Changes | None,
+    terminal: Terminal,
+    lacking: Fallbacks,
+    verification: str,
+) -> Report:
+    """Train, evaluate, predict; each result is written as soon as it is there."""
+    recipe, rows = session.recipe, session.rows
+    results: dict[str, float] = {}
+    session.inference.notice = events.emit
+    if verification:
+        events.emit("verified", words=verification)
+    outcome = _trained(session, folder, events, changes) if rows.train else None
+    if outcome and outcome.micro_batch < session.plan.micro_batch.value:
+        fitting = Choice(outcome.micro_batch, f"memory ran out with {session.plan.micro_batch.value}")
+        folder.update(plan=replace(session.plan, micro_batch=fitting))
+    if outcome and rows.train:
+        results |= train_results(outcome, len(rows.train), session.model)
+        folder.write_json("train_results.json", results)
+    evaluations = session.evaluate_all() if recipe.wants_evaluation else {}
+    if evaluations:
+        results |= evaluation_results(evaluations, "eval")
+        epoch = {"epoch": results["epoch"]} if outcome else {}
+        folder.write_json("eval_results.json", epoch | evaluation_results(evaluations, "eval"))
+    tests = _predict(session, folder, terminal) if recipe.wants_prediction else {}
+    if tests:
+        results |= evaluation_results(tests, "test")
+        folder.write_json("predict_results.json", evaluation_results(tests, "test"))
+    report = make_report(str(folder.path), results, session.data, outcome, evaluations, tests, lacking.by_cost())
+    report = replace(report, verification=verification)
+    _publish(folder, report, events)
+    session.finish(folder)
+    return report
+
+
+def _trained(session: Session, folder: RunFolder, events: Events, changes: Changes | None) -> Outcome:
+    """What training left behind: the model is in the folder when this returns, so that none of it is lost."""
+    if session.start is not None and session.start.is_trained:
+        trained = session.start.record.trained
+        assert trained is not None
+        return from_json(Outcome, trained.outcome)
+    outcome = session.train(folder, events, new_rates=bool(changes and changes.new_rates))
+    session.save_model(folder, outcome, events)
+    return outcome
+
+
+def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
+    """What a GPU's comparison with the CPU found, before it trains."""
+    if job.rows.train is None or backend.kind == "cpu":
+        return ""
+    from pippin.commands.verify.first import verify_first  # of no use on the CPU, and it takes a moment
+
+    return verify_first(job, backend, terminal.say)
+
+
+def _fallbacks(recipe: Recipe, backend: Backend, events: Events) -> AbstractContextManager[Fallbacks]:
+    """Operators that the device lacks run on the CPU and are counted, unless the recipe wants none of that."""
+    if recipe.mps_fallback == "off":
+        return nullcontext(Fallbacks())
+    return backend.counting_fallbacks(lambda operator: events.emit("fallback", operator=operator))
+
+
+@contextmanager
+def _recorded(
+    folder: RunFolder, job: PlannedJob, run: Run, start: Start | None, changes: Changes | None, terminal: Terminal
+) -> Iterator[Events]:
+    """The run's folder with its record written first; whatever happens inside, the record says how it ended."""
+    progress = TrainingProgress(terminal)
+    if start is not None and folder.before is not None:
+        folder.go_on(run, "after training" if start.is_trained else f"from step {start.step}")
+        events = Events(folder.events_path, progress.on_event)
+        events.go_back(start.record.trained.events if start.record.trained else start.state["events"], start.step)
+    else:
+        folder.begin(run, inputs_of(job.recipe))
+        events = Events(folder.events_path, progress.on_event)
+    page = LivePage(folder)
+    events.listen(page.on_event)
+    if job.recipe.wants_training:
+        terminal.say(f"follow it in a browser: {folder.path / REPORT_PAGE}")
+    trackers = Trackers(job.recipe, folder, terminal.warn)
+    events.listen(trackers.on_event)
+    if start is not None:
+        events.emit("resumed", step=start.step, changes=list(changes.applied if changes else ()))
+    try:
+        trackers.open(start.step if start else 0 if folder.resumes else None)
+        yield events
+    except BaseException as error:
+        progress.stop()
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        with suppress(OSError):  # a full disk refuses this too
+            events.emit(status, error=type(error).__name__)
+            folder.update(status=status)
+            page.end()
+        if isinstance(error, KeyboardInterrupt):
+            words = f"{str(error) or 'stopped at once'}. Go on with: pippin resume {shlex.quote(str(folder.path))}"
+            raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
+        raise
+    finally:
+        progress.stop()
+        trackers.close()
+        with suppress(OSError):
+            events.close()
+
+
+def _predict(session: Session, folder: RunFolder, terminal: Terminal) -> dict[str, Evaluation]:
+    """Predict every test split; returns the scores of those that have labels."""
+    scores = {}
+    for split, encoded in session.rows.test.items():
+        with terminal.rows_bar(len(encoded), f"predicting {split}") as advance:
+            scores[split] = session.predict(split, folder, advance)
+    return {split: score for split, score in scores.items() if score is not None}
+
+
+def _publish(folder: RunFolder, report: Report, events: Events) -> None:
+    folder.write_json("all_results.json", dict(sorted(report.results.items())))
+    folder.write_json(REPORT, to_json(report))
+    assert folder.run is not None
+    finished = replace(folder.run, status="finished", results=report.results)
+    if "train_loss" in report.results:
+        folder.write("README.md", model_card(finished, report))
+    events.emit("finished", **report.results)
+    folder.write(REPORT_PAGE, run_page(finished, read_history(folder.events_path), report, str(folder.path)))
+    folder.update(status="finished", results=report.results)  # last: what is finished is whole

@@ -1,0 +1,130 @@
+"""Calls of a model's modules: recorded on the CPU, and run again alone, there or on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from pippin.commands.verify.distance import Tensors
+from pippin.commands.verify.trace import loss_scale, to_cpu
+from pippin.machine.drivers.base import Backend
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a module was given, on the CPU."""
+
+    path: str
+    """Of the module in the model; empty for the model itself."""
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+    gradients: dict[int, torch.Tensor] = field(default_factory=dict)
+    """Of its outputs, by their number. Where one output is made from another, that way counts twice, on all devices."""
+
+
+def run_alone(model: torch.nn.Module, call: Call, backend: Backend, precision: str) -> tuple[Tensors, Tensors]:
+    """The outputs of a call, and the gradients of its inputs and parameters, where gradients are enabled."""
+    module = model.get_submodule(call.path)
+    inputs = _Inputs(backend.to_device, exact=precision == "fp32")
+    arguments, named = inputs.moved(call.arguments), inputs.moved(call.named)
+    with backend.autocast(precision):
+        outputs = tensors_in(module(*arguments, **named))
+    found = {f"output {number}": to_cpu(tensor) for number, tensor in enumerate(outputs) if tensor.is_floating_point()}
+    wanted = {f"input.{number}": tensor for number, tensor in enumerate(inputs.trained)}
+    parameters = module.named_parameters(prefix=call.path)
+    wanted |= {name: parameter for name, parameter in parameters if parameter.requires_grad}
+    scale = loss_scale(precision)
+    ends = {number: outputs[number] for number in call.gradients if outputs[number].requires_grad}
+    if not ends or not wanted:
+        return found, {}
+    given = [backend.to_device(call.gradients[number] * scale).to(end.dtype) for number, end in ends.items()]
+    gradients = torch.autograd.grad(list(ends.values()), list(wanted.values()), given, allow_unused=True)
+    pairs = zip(wanted, gradients, strict=True)
+    return found, {name: to_cpu(gradient) / scale for name, gradient in pairs if gradient is not None}
+
+
+def calls_within(model: torch.nn.Module, call: Call, cpu: Backend, precision: str) -> list[Call]:
+    """The calls that a module makes of others, in their order, but not those that these make in turn."""
+    within = model.get_submodule(call.path)
+    recorder = _Recorder(loss_scale(precision))
+    hooks = []
+    for name, module in within.named_modules():
+        if module is not within:
+            path = f"{call.path}.{name}" if call.path else name
+            hooks.append(module.register_forward_pre_hook(recorder.entering(path), with_kwargs=True))
+            hooks.append(module.register_forward_hook(recorder.leave))
+    try:
+        run_alone(model, call, cpu, precision)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return recorder.calls
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """All tensors of an answer, in their order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return [tensor for each in value for tensor in tensors_in(each)] if isinstance(value, (tuple, list)) else []
+
+
+class _Recorder:
+    """Hooks that keep the outermost calls."""
+
+    def __init__(self, scale: float) -> None:
+        self.calls: list[Call] = []
+        self._scale, self._depth = scale, 0
+
+    def entering(self, path: str) -> Callable[..., None]:
+        def enter(_: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+            self._depth += 1
+            if self._depth == 1:
+                kept = _Inputs(lambda tensor: tensor)
+                self.calls.append(Call(path, kept.moved(arguments), kept.moved(named)))
+
+        return enter
+
+    def leave(self, _: torch.nn.Module, __: tuple[Any, ...], answer: Any) -> None:
+        if self._depth == 1:
+            for number, tensor in enumerate(tensors_in(answer)):
+                if tensor.requires_grad:
+                    tensor.register_hook(self._keeping(self.calls[-1], number))
+        self._depth -= 1
+
+    def _keeping(self, call: Call, number: int) -> Callable[[torch.Tensor], None]:
+        def keep(gradient: torch.Tensor) -> None:
+            call.gradients[number] = gradient.float() / self._scale
+
+        return keep
+
+
+class _Inputs:
+    """Copies of what a module is given: each tensor once, and with a gradient where it had one."""
+
+    def __init__(self, copy: Callable[[torch.Tensor], torch.Tensor], exact: bool = False):
+        self._copy, self._exact = copy, exact
+        self._copies: dict[int, torch.Tensor] = {}
+        self.trained: list[torch.Tensor] = []
+
+    def moved(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._copies:
+                self._copies[id(value)] = self._moved(value)
+            return self._copies[id(value)]
+        if type(value) in (tuple, list):
+            return type(value)(self.moved(each) for each in value)
+        return {name: self.moved(each) for name, each in value.items()} if type(value) is dict else value
+
+    def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
+        copied = self._copy(tensor.detach()).clone()
+        if self._exact and tensor.is_floating_point():
+            copied = copied.float()
+        if not tensor.requires_grad:
+            return copied
+        self.trained.append(copied.requires_grad_())
+        return copied.clone()  # a module may write into it, which torch refuses where a gradient is to be read

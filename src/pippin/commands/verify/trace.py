@@ -1,0 +1,119 @@
+"""One model on one device: what it computes for some rows, and what a step makes of its weights."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from pippin.commands.verify.distance import Tensors
+from pippin.commands.verify.verdict import EVALUATION, LOSS, TRAINING
+from pippin.data.collate import Batch
+from pippin.data.encoding import Encoded
+from pippin.machine.drivers.base import Backend
+from pippin.models.network import Network
+from pippin.tasks.sequence.loss import Loss
+
+#: Training in fp16 scales its loss, or small gradients would be lost. This is far from overflow, and exact in itself.
+_FP16_SCALE = 4096.0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is done on each device. The model has no dropout, so that nothing is left to chance."""
+
+    model: torch.nn.Module
+    encoded: Encoded
+    batches: Sequence[np.ndarray]
+    """Row numbers."""
+    loss: Loss
+    make_optimiser: Callable[[torch.nn.Module], torch.optim.Optimizer]
+    make_network: Callable[[torch.nn.Module, Backend, str], Network] = Network
+    """The device's; on the CPU the model is called as it is."""
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, self.batches))
+
+    def placed(self, backend: Backend) -> torch.nn.Module:
+        """A copy of the model on a device, with the device's guards."""
+        model = backend.place(copy.deepcopy(self.model))
+        backend.guard(model)
+        return model
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one device computed, on the CPU and in fp32."""
+
+    evaluated: torch.Tensor
+    """Logits without gradients."""
+    logits: torch.Tensor
+    """The same in training, where attention may run other code."""
+    loss: torch.Tensor
+    gradients: Tensors
+    weights: Tensors = field(default_factory=dict)
+    """After one step, where one was made."""
+
+    @property
+    def outputs(self) -> Tensors:
+        return {EVALUATION: self.evaluated, TRAINING: self.logits, LOSS: self.loss}
+
+
+def measure(experiment: Experiment, network: Network) -> Trace:
+    """Evaluate, then train up to the gradients, which stay in the model."""
+    model = network.model
+    model.zero_grad(set_to_none=True)
+    batches = [network.collate(experiment.encoded, rows) for rows in experiment.batches]
+    model.eval()
+    with torch.inference_mode():
+        evaluated = torch.cat([in_order(network.logits(batch), batch) for batch in batches])
+    model.train()
+    logits, loss = _forward_and_backward(experiment, network, batches)
+    gradients = {name: to_cpu(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    return Trace(evaluated, logits, loss, gradients)
+
+
+def step(experiment: Experiment, network: Network, gradients: Tensors) -> Tensors:
+    """The weights after one step from these gradients."""
+    optimiser = experiment.make_optimiser(network.model)
+    trained = {name: parameter for name, parameter in network.model.named_parameters() if name in gradients}
+    for name, parameter in trained.items():
+        parameter.grad = network.backend.to_device(gradients[name])
+    optimiser.step()
+    return {name: to_cpu(parameter) for name, parameter in trained.items()}
+
+
+def loss_scale(precision: str) -> float:
+    return _FP16_SCALE if precision == "fp16" else 1.0
+
+
+def in_order(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """By row number: a packed batch has its rows in another order than a padded one."""
+    return to_cpu(logits)[torch.from_numpy(np.argsort(batch.rows))]
+
+
+def to_cpu(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in fp32 on the CPU."""
+    return tensor.detach().float().cpu().clone()
+
+
+def _forward_and_backward(
+    experiment: Experiment, network: Network, batches: Sequence[Batch]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    scale = loss_scale(network.precision)
+    logits, total = [], torch.zeros(())
+    for batch in batches:
+        assert batch.labels is not None
+        out = network.logits(batch)
+        loss = experiment.loss(out, network.backend.to_device(batch.labels)) / experiment.rows
+        (loss * scale).backward()
+        logits.append(in_order(out, batch))
+        total = total + to_cpu(loss)
+    for parameter in network.model.parameters():
+        if parameter.grad is not None and scale != 1.0:
+            parameter.grad /= scale
+    return torch.cat(logits), total

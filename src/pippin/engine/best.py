@@ -1,0 +1,40 @@
+"""Which evaluation was the best so far, and whether it is time to stop."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pippin.tasks.sequence.metrics import LOWER_IS_BETTER
+
+
+@dataclass
+class BestSoFar:
+    """Follows one metric. An equal value counts as better for keeping (later models saw more) but not for patience."""
+
+    metric: str
+    greater_is_better: bool
+    patience: int = 0
+    threshold: float = 0.0
+    value: float | None = None
+    step: int = 0
+    without_gain: int = 0
+
+    @classmethod
+    def of(cls, metric: str, greater_is_better: bool | None, patience: int, threshold: float) -> BestSoFar:
+        greater = metric not in LOWER_IS_BETTER if greater_is_better is None else greater_is_better
+        return cls(metric, greater, patience, threshold)
+
+    def update(self, value: float, step: int) -> bool:
+        """Take a new evaluation; returns whether it is the one to keep."""
+        gain = float("inf") if self.value is None else (value - self.value) * (1 if self.greater_is_better else -1)
+        if math.isnan(value):  # no number is no gain, and nothing to compare with later
+            gain = -float("inf")
+        self.without_gain = 0 if gain > self.threshold else self.without_gain + 1
+        if gain >= 0:
+            self.value, self.step = value, step
+        return gain >= 0
+
+    @property
+    def should_stop(self) -> bool:
+        return 0 < self.patience <= self.without_gain

@@ -1,0 +1,270 @@
+"""The training loop. It reads as the algorithm; printing, saving and scoring are calls out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pippin.data.batches import training_order
+from pippin.data.encoding import Encoded
+from pippin.engine.best import BestSoFar
+from pippin.engine.finite import NoAnswer, NotFinite
+from pippin.engine.fitting import FittingStep
+from pippin.engine.inference import Evaluation
+from pippin.engine.interrupts import Interrupted, Interrupts
+from pippin.engine.meter import Meter
+from pippin.engine.repeatable import repeatable
+from pippin.engine.snapshot import optimiser_state, plain, random_state, restore_optimiser, restore_random_state
+from pippin.engine.steps.eager import EagerStep
+from pippin.errors import PippinError
+from pippin.machine.drivers.base import Backend
+from pippin.plan.guards import asked_rows
+from pippin.plan.plan import Plan
+from pippin.recipe import Recipe
+from pippin.runs.checkpoints.weights import load_weights
+from pippin.runs.events import Events
+from pippin.runs.saving import Saver
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training left behind, beside the model's weights."""
+
+    steps: int
+    epochs: float
+    loss: float
+    """Mean over all steps."""
+    seconds: float
+    rows_seen: int
+    tokens_seen: int
+    peak_memory: int
+    """Most bytes held on the device."""
+    best_step: int
+    """Step of the model that was kept."""
+    stopped_early: bool
+    saving_seconds: float
+    """Time that training waited for checkpoints."""
+    micro_batch: int
+    """Rows that went through the model at once, in the end."""
+
+
+@dataclass
+class Progress:
+    """Where training stands, beside the model and the optimiser."""
+
+    step: int = 0
+    epoch: float = 0.0
+    best: BestSoFar | None = None
+    stopped_early: bool = False
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that the loop works with."""
+
+    recipe: Recipe
+    plan: Plan
+    backend: Backend
+    step: EagerStep
+    fitting: FittingStep
+    encoded: Encoded
+    evaluate: Callable[[], Evaluation]
+    events: Events
+    saver: Saver
+    interrupts: Interrupts
+    not_finite: NotFinite
+    state: dict[str, Any] | None = None
+    """Of the checkpoint that the run goes on from."""
+    new_rates: bool = False
+    """Whether the learning rate's schedule is another than when that was written."""
+
+
+def train(job: Training) -> Outcome:
+    """Train the model in place and leave the best (or last) weights in it."""
+    recipe, plan = job.recipe, job.plan
+    meter = Meter(job.backend, plan.steps.value, job.events.emit, job.not_finite)
+    now = _start(job, meter)
+    job.step.model.train()
+    if recipe.eval_on_start and now.step == 0:
+        _evaluate(job, now, meter, follow=False)
+    for epoch, rows in _steps(job, now.step):
+        if now.stopped_early:
+            break
+        now.step, now.epoch = now.step + 1, epoch
+        with repeatable(job.fitting.repeat, rows):
+            loss, norm, tokens = job.fitting(rows, now.step)
+            meter.add(loss, norm, rows, tokens)
+            if _is_due(plan.logging_steps.value, now, plan) or (now.step == 1 and recipe.logging_first_step):
+                _log(job, now, meter)
+        is_best = False
+        if _is_due(plan.eval_steps.value, now, plan) and _past_delay(recipe, now):
+            is_best = _evaluate(job, now, meter)
+        if _should_save(job, now, is_best):
+            _save(job, now, meter)
+        job.saver.look()
+        if recipe.torch_empty_cache_steps and now.step % recipe.torch_empty_cache_steps == 0:
+            job.backend.empty_cache()
+        relief = job.backend.relieve()
+        if relief is not None:
+            job.events.emit("relieved", step=now.step, before=relief.before, after=relief.after)
+        if job.interrupts.received is not None:
+            _stop(job, now, meter)
+    job.backend.synchronize()
+    job.saver.wait()
+    meter.check_finite(job.step.model)
+    return Outcome(
+        steps=now.step,
+        epochs=now.epoch,
+        loss=meter.finish(),
+        seconds=meter.seconds,
+        rows_seen=meter.rows,
+        tokens_seen=meter.tokens,
+        peak_memory=meter.peak_memory,
+        best_step=_restore_best(job, now),
+        stopped_early=now.stopped_early,
+        saving_seconds=job.saver.seconds,
+        micro_batch=job.fitting.micro_batch,
+    )
+
+
+def _start(job: Training, meter: Meter) -> Progress:
+    """The beginning, or the place of the checkpoint with everything as it was there."""
+    state = job.state
+    if state is None:
+        return Progress(best=_best_so_far(job))
+    restore_optimiser(job.step, state, job.new_rates)
+    meter.restore(state["meter"])
+    job.fitting.micro_batch = min(job.fitting.micro_batch, state["micro_batch"])
+    if state.get("compiled"):
+        job.step.compile()
+    best = _best_so_far(job)
+    if best is not None and state["best"] is not None:
+        best = replace(best, **{name: state["best"][name] for name in ("value", "step", "without_gain")})
+    restore_random_state(job.backend, state["random"])  # last, for the rest may draw
+    return Progress(state["step"], state["epoch"], best, state["stopped_early"])
+
+
+def _steps(job: Training, done: int) -> Iterator[tuple[float, np.ndarray]]:
+    """The rows of each optimiser step after those that are done, and the epoch reached with it."""
+    plan, recipe, lengths = job.plan, job.recipe, job.encoded.lengths
+    epoch = 0
+    passed = 0
+    while passed < plan.steps.value:
+        order = training_order(lengths, plan.batch_size.value, plan.batching.value, recipe.order_seed, epoch)
+        if recipe.dataloader_drop_last:
+            order = _without_short_end(order, asked_rows(recipe, plan.batch_size.value))
+        for place, rows in enumerate(order, 1):
+            if passed == plan.steps.value:
+                return
+            passed += 1
+            if passed > done:
+                yield epoch + place / len(order), rows
+        epoch += 1
+
+
+def _without_short_end(order: list[np.ndarray], size: int) -> list[np.ndarray]:
+    """The batches without the rows that do not fill a last micro-batch; an epoch keeps at least one batch."""
+    whole = order[-1][: len(order[-1]) // size * size]
+    return [*order[:-1], *([whole] if len(whole) else [])] or order
+
+
+def _log(job: Training, now: Progress, meter: Meter) -> None:
+    figures = meter.read()
+    rate = job.step.learning_rate
+    job.events.emit("log", step=now.step, epoch=round(now.epoch, 4), learning_rate=rate, **figures)
+
+
+def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -> bool:
+    """Evaluate, say so, and tell whether this is the model to keep."""
+    meter.check_finite(job.step.model)
+    try:
+        with meter.paused():
+            evaluation = job.evaluate()
+    except NoAnswer as error:
+        if not now.step:
+            raise
+        _save(job, now, meter, goes_on=False)  # the weights are sound
+        job.saver.wait()
+        raise PippinError(f"{error} Step {now.step} of {job.plan.steps.value} is saved.") from None
+    best = now.best if follow else None
+    improved = best is not None and best.update(evaluation.metrics[best.metric], now.step)
+    if job.step.metric_decides_rate:
+        job.step.schedule.step(evaluation.metrics[job.plan.best_metric.value or "loss"])
+    figures = evaluation.results("eval")
+    job.events.emit("evaluation", step=now.step, epoch=round(now.epoch, 4), best=improved, **figures)
+    if best is not None and best.should_stop:
+        now.stopped_early = now.step < job.plan.steps.value
+    return improved
+
+
+def _should_save(job: Training, now: Progress, is_best: bool) -> bool:
+    if is_best and (_keeps_best(job) or job.recipe.save_strategy == "best"):
+        return True
+    return _is_due(job.plan.save_steps.value, now, job.plan) or job.saver.is_due()
+
+
+def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> None:
+    """A checkpoint of all that the next step depends on."""
+    meter.check_finite(job.step.model)
+    with meter.paused():
+        job.saver.wait()  # tells of the one before, which belongs to what this one goes back to
+        state = {
+            "step": now.step,
+            "epoch": now.epoch,
+            "stopped_early": now.stopped_early,
+            "best": plain(now.best) if now.best else None,
+            "meter": meter.state(),
+            "micro_batch": job.fitting.micro_batch,
+            "compiled": job.step.is_compiled,
+            "random": random_state(job.backend),
+            "events": job.events.position,
+            **optimiser_state(job.step),
+        }
+        job.saver.save(now.step, state, now.best.step if now.best and _keeps_best(job) else None, goes_on)
+
+
+def _stop(job: Training, now: Progress, meter: Meter) -> None:
+    """Save, and end the run as the signal asked."""
+    _save(job, now, meter, goes_on=False)
+    job.saver.wait()
+    assert job.interrupts.received is not None
+    message = f"stopped after step {now.step} of {job.plan.steps.value}, which is saved"
+    raise Interrupted(message, job.interrupts.received)
+
+
+def _restore_best(job: Training, now: Progress) -> int:
+    """Leave the best weights in the model; returns their step."""
+    best = now.best
+    if best is None or not _keeps_best(job) or best.step in (0, now.step):
+        return now.step
+    problem = job.saver.store.problem_of(best.step)
+    if problem is not None:
+        job.events.emit("best_lost", step=best.step, why=problem)
+        return now.step
+    load_weights(job.step.model, job.saver.store.path(best.step))
+    return best.step
+
+
+def _keeps_best(job: Training) -> bool:
+    return job.recipe.load_best_model_at_end or job.plan.patience.value > 0
+
+
+def _best_so_far(job: Training) -> BestSoFar | None:
+    plan, recipe = job.plan, job.recipe
+    if not plan.best_metric.value:
+        return None
+    return BestSoFar.of(
+        plan.best_metric.value, recipe.greater_is_better, plan.patience.value, recipe.early_stopping_threshold
+    )
+
+
+def _is_due(interval: int, now: Progress, plan: Plan) -> bool:
+    return interval > 0 and (now.step % interval == 0 or now.step == plan.steps.value)
+
+
+def _past_delay(recipe: Recipe, now: Progress) -> bool:
+    by_steps = recipe.eval_strategy == "steps" or (recipe.eval_strategy is None and recipe.eval_steps is not None)
+    return (now.step if by_steps else now.epoch) >= recipe.eval_delay

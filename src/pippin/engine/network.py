@@ -1,0 +1,24 @@
+"""From the plan's words to the network that does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pippin.machine.drivers.base import Backend
+from pippin.models.families import family_of
+from pippin.models.network import Network
+from pippin.plan.layout import FIRST_TOKENS, PACKED
+from pippin.plan.plan import Plan
+
+
+def network_for(plan: Plan, model: Any, backend: Backend, precision: str) -> Network:
+    """A model that is called as the plan says."""
+    return make_network(model, backend, precision, plan.layout.value, plan.last_layer.value, plan.pad_lengths.value)
+
+
+def make_network(
+    model: Any, backend: Backend, precision: str, layout: str, last_layer: str, pad_lengths: tuple[int, ...]
+) -> Network:
+    """The same where there is no whole plan."""
+    family = family_of(model.config)[0] if layout == PACKED or last_layer == FIRST_TOKENS else None
+    return Network(model, backend, precision, family, layout == PACKED, pad_lengths)

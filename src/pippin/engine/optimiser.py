@@ -1,0 +1,115 @@
+"""Optimiser and schedule from the recipe's names."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+from pippin.engine.half_state import HalfStateAdamW
+from pippin.errors import PippinError
+from pippin.plan.plan import Plan
+from pippin.plan.steps import CAPTURED
+from pippin.recipe import Recipe
+from pippin.tasks.sequence.metrics import LOWER_IS_BETTER
+
+
+class PlainAdamW(torch.optim.AdamW):
+    """AdamW without the wrappers that import torch's compiler when they are first called, which takes a second.
+
+    They only keep the compiler out of these methods, and Pippin compiles none of them. Where a release of torch wraps
+    them otherwise, unwrapping changes nothing.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
+    load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
+
+
+def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.optim.Optimizer:
+    """The optimiser over the trainable parameters; biases and norms get no weight decay, the head its own rate."""
+    learning_rate = plan.learning_rate.value
+    groups = _parameter_groups(model, recipe.weight_decay, learning_rate, plan.head_learning_rate.value)
+    if recipe.optim_state == "bf16":
+        betas = (recipe.adam_beta1, recipe.adam_beta2)
+        return HalfStateAdamW(groups, learning_rate, betas, recipe.adam_epsilon)
+    if recipe.optim.startswith("adamw"):
+        return PlainAdamW(
+            groups,
+            lr=learning_rate,
+            betas=(recipe.adam_beta1, recipe.adam_beta2),
+            eps=recipe.adam_epsilon,
+            fused=recipe.optim == "adamw_torch_fused",
+            capturable=plan.step.value == CAPTURED,
+        )
+    if recipe.optim == "adafactor":
+        from transformers.optimization import Adafactor
+
+        return Adafactor(groups, lr=learning_rate, scale_parameter=False, relative_step=False)
+    plain: dict[str, Any] = {
+        "sgd": torch.optim.SGD,
+        "adagrad": torch.optim.Adagrad,
+        "rmsprop": torch.optim.RMSprop,
+    }
+    return plain[recipe.optim](groups, lr=learning_rate)
+
+
+def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan) -> Any:
+    """transformers' schedule of that name."""
+    if recipe.lr_scheduler_type == "linear" and not recipe.lr_scheduler_kwargs:
+        return _linear(optimiser, plan.warmup_steps.value, plan.steps.value)
+    from transformers.optimization import get_scheduler
+
+    settings = dict(recipe.lr_scheduler_kwargs or {})
+    if recipe.lr_scheduler_type == "reduce_lr_on_plateau":
+        settings.setdefault("mode", "min" if plan.best_metric.value in LOWER_IS_BETTER else "max")
+    try:
+        return get_scheduler(
+            recipe.lr_scheduler_type,
+            optimiser,
+            num_warmup_steps=plan.warmup_steps.value,
+            num_training_steps=plan.steps.value,
+            scheduler_specific_kwargs=settings,
+        )
+    except (TypeError, ValueError) as error:
+        arguments = f" with --lr_scheduler_kwargs {recipe.lr_scheduler_kwargs}" if recipe.lr_scheduler_kwargs else ""
+        raise PippinError(f"--lr_scheduler_type {recipe.lr_scheduler_type}{arguments} is refused: {error}.") from None
+
+
+def _linear(optimiser: torch.optim.Optimizer, warmup: int, steps: int) -> torch.optim.lr_scheduler.LambdaLR:
+    """The same shares as transformers', whose import takes a second."""
+
+    def share(step: int) -> float:
+        return step / warmup if step < warmup else max(0.0, (steps - step) / max(1, steps - warmup))
+
+    return torch.optim.lr_scheduler.LambdaLR(optimiser, share)
+
+
+def _parameter_groups(
+    model: torch.nn.Module, weight_decay: float, learning_rate: float, head_rate: float
+) -> list[dict[str, Any]]:
+    """Body and head, each with and without decay; the body's first, whose rate is the one that is logged."""
+    core = getattr(model, getattr(model, "base_model_prefix", ""), model)
+    body = {id(parameter) for parameter in core.parameters()}
+    without_decay = {
+        id(parameter)
+        for module in model.modules()
+        for name, parameter in module.named_parameters(recurse=False)
+        if name == "bias" or "norm" in type(module).__name__.lower()
+    }
+    groups = []
+    for in_body, rate in ((True, learning_rate), (False, head_rate)):
+        for decays in (True, False):
+            chosen = [
+                parameter
+                for parameter in model.parameters()
+                if parameter.requires_grad
+                and (id(parameter) in body) == in_body
+                and (id(parameter) not in without_decay) == decays
+            ]
+            if chosen:
+                groups.append({"params": chosen, "lr": rate, "weight_decay": weight_decay if decays else 0.0})
+    return groups

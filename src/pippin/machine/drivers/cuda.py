@@ -1,0 +1,160 @@
+"""NVIDIA GPUs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pippin.machine.drivers.base import Backend
+from pippin.machine.machine import Device
+from pippin.machine.power import nvidia_watts
+
+if TYPE_CHECKING:
+    import torch
+
+    from pippin.machine.drivers.cuda_graphs import Recorder
+
+
+#: One for each card: memory that one stream has given back is not for another.
+_streams: dict[int, torch.cuda.Stream] = {}
+
+
+class CudaBackend(Backend):
+    kind = "cuda"
+    evaluation_tokens = 65536
+    packed_attention = "kernel"
+    captures_steps = True
+    bf16_by_default = True
+    clips_in_step = True
+    keeps_scores = "never"
+    mask_bytes = 1
+    works_on_paper = True
+    own_memory = 96 << 20  # workspaces of cuBLAS, and pieces that the allocator cannot use
+
+    def devices(self) -> list[Device]:
+        import torch
+
+        if not torch.cuda.is_available():
+            return []
+        found = []
+        for index in range(torch.cuda.device_count()):
+            facts = torch.cuda.get_device_properties(index)
+            found.append(Device(self.kind, facts.name, facts.total_memory, bf16=facts.major >= 8))
+        return found
+
+    def is_built(self) -> bool:
+        import torch
+
+        return torch.version.cuda is not None
+
+    def why_missing(self) -> str:
+        import torch
+
+        if torch.version.cuda is None:
+            return "this torch was built without CUDA; install a CUDA build of torch"
+        return "torch finds no NVIDIA GPU; check the driver with `nvidia-smi`"
+
+    def precision_problem(self, precision: str) -> str | None:
+        import torch
+
+        if precision == "bf16" and not torch.cuda.is_bf16_supported():
+            return "this GPU has no bfloat16; use --fp16 or neither"
+        return None
+
+    def synchronize(self) -> None:
+        import torch
+
+        torch.cuda.synchronize(self.device)
+
+    def memory_now(self) -> int | None:
+        import torch
+
+        return torch.cuda.memory_allocated(self.device)
+
+    def memory_peak(self) -> int | None:
+        import torch
+
+        return torch.cuda.max_memory_allocated(self.device)
+
+    def forget_peak(self) -> None:
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(self.device)
+
+    def watts(self) -> float | None:
+        import torch
+
+        try:
+            return torch.cuda.power_draw(self.device) / 1000
+        except Exception:  # it needs a package of NVIDIA's, and each thing that is missing raises another kind
+            return nvidia_watts(self.index or 0)
+
+    def memory_budget(self) -> int | None:
+        import torch
+
+        if not torch.cuda.is_available():
+            return None
+        free, total = torch.cuda.mem_get_info(self.device)
+        share = getattr(torch.cuda, "get_per_process_memory_fraction", lambda _: 1.0)  # torch before 2.6 has none
+        # What torch keeps for reuse is free for this job.
+        return min(free + torch.cuda.memory_reserved(self.device), int(share(self.index or 0) * total))
+
+    def empty_cache(self) -> None:
+        import torch
+
+        torch.cuda.empty_cache()
+
+    def seed(self, seed: int) -> None:
+        import torch
+
+        torch.manual_seed(seed)
+        torch.cuda.manual_seed_all(seed)
+
+    def random_state(self) -> dict[str, torch.Tensor]:
+        import torch
+
+        return {**super().random_state(), self.kind: torch.cuda.get_rng_state(self.device)}
+
+    def set_random_state(self, state: dict[str, torch.Tensor]) -> None:
+        import torch
+
+        super().set_random_state(state)
+        if self.kind in state:
+            torch.cuda.set_rng_state(state[self.kind], self.device)
+
+    def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.device.type == self.kind:
+            return tensor
+        # Pinned memory is what lets the copy run beside the GPU's work.
+        return tensor.pin_memory().to(self.device, non_blocking=True)
+
+    def recorder(self) -> Recorder:
+        from pippin.machine.drivers.cuda_graphs import Recorder
+
+        return Recorder(self.device)
+
+    @contextmanager
+    def own_stream(self) -> Iterator[None]:
+        # Nothing can be recorded on the stream that all work shares.
+        import torch
+
+        shared = torch.cuda.current_stream(self.device)
+        own = _streams.setdefault(self.index or 0, torch.cuda.Stream(self.device))
+        if shared == own:
+            yield
+            return
+        own.wait_stream(shared)
+        with torch.cuda.stream(own):
+            yield
+        shared.wait_stream(own)
+
+    def prepare_deterministic(self) -> None:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+    def set_tf32(self, on: bool) -> None:
+        import torch
+
+        torch.backends.cuda.matmul.allow_tf32 = on
+        torch.backends.cudnn.allow_tf32 = on

@@ -1,0 +1,291 @@
+"""What torch's Apple GPU backend can run: operator by operator, release by release.
+
+The table beside this file was read out of torch's own list of operators, `native_functions.yaml`, in the macOS wheel
+of each release (`tools/make_operators.py`). No Mac was needed, and no torch is imported here.
+
+>>> coverage("aten::cumsum", "1.13.1"), coverage("cumsum", "2.0.0")
+(<Coverage.FALLBACK: 'fallback'>, <Coverage.NATIVE: 'native'>)
+>>> first_native("cumsum")
+'2.0.0'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from pippin.errors import PippinError, nearest
+
+DATA = Path(__file__).with_suffix(".txt")
+FORMAT = 1
+
+
+class Coverage(str, Enum):
+    """What happens when an operator meets tensors on the Apple GPU."""
+
+    NATIVE = "native"
+    """Runs there."""
+    COMPOSITE = "composite"
+    """Made of other operators, which run there or not: judge those too."""
+    ALWAYS_CPU = "always_cpu"
+    """Copied to the CPU and back, whatever the environment says."""
+    FALLBACK = "fallback"
+    """Copied to the CPU and back with PYTORCH_ENABLE_MPS_FALLBACK=1; NotImplementedError without it."""
+    NEVER = "never"
+    """Raises with and without the variable."""
+
+
+class Fact(str, Enum):
+    """What a release registers for an operator. The letters are those of the data file."""
+
+    MPS = "m"
+    """A kernel of its own, or of the operator that it delegates to."""
+    CPU = "c"
+    """The same for the CPU."""
+    IMPLICIT = "i"
+    """Composite, differentiated through its parts."""
+    EXPLICIT = "e"
+    """Composite, with a derivative of its own."""
+    EXPLICIT_NON_FUNCTIONAL = "n"
+    """As explicit, for operators that return views or write in place."""
+    STRUCTURED = "s"
+    """Others delegate to it."""
+    ALWAYS_CPU = "A"
+    """Not in the yaml: registered with the CPU fallback."""
+    HAND_NATIVE = "H"
+    """Not in the yaml: registered with a kernel."""
+    REFUSES = "R"
+    """Not in the yaml: registered with a function that only raises."""
+
+
+COMPOSITE = frozenset({Fact.IMPLICIT, Fact.EXPLICIT, Fact.EXPLICIT_NON_FUNCTIONAL})
+BY_HAND = frozenset({Fact.ALWAYS_CPU, Fact.HAND_NATIVE, Fact.REFUSES})
+
+
+class UnknownOperator(LookupError):
+    """The release has no operator of this name."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One overload in one release."""
+
+    facts: frozenset[Fact]
+    delegate: str = ""
+    """The `.out` overload that does the work, where torch generates this one from it."""
+
+    def __str__(self) -> str:
+        """As the data file writes it: `mc>add.out`."""
+        letters = "".join(fact.value for fact in Fact if fact in self.facts)
+        return letters + (f">{self.delegate}" if self.delegate else "") or "."
+
+    @staticmethod
+    @cache
+    def parse(text: str) -> Operator:
+        letters, _, delegate = text.partition(">")
+        return Operator(frozenset(Fact(letter) for letter in letters.strip(".")), delegate)
+
+
+@dataclass(frozen=True)
+class Table:
+    """All operators of one release. Names are written with or without `aten::`."""
+
+    release: str
+    operators: Mapping[str, Operator]
+
+    def coverage(self, operator: str) -> Coverage:
+        facts = self.operators[self._worker(operator)].facts
+        if Fact.ALWAYS_CPU in facts:
+            return Coverage.ALWAYS_CPU
+        if Fact.MPS in facts or Fact.HAND_NATIVE in facts:
+            return Coverage.NATIVE
+        if Fact.REFUSES in facts:
+            return Coverage.NEVER
+        if facts & COMPOSITE:
+            return Coverage.COMPOSITE
+        return Coverage.FALLBACK if Fact.CPU in facts else Coverage.NEVER
+
+    def reported_name(self, operator: str) -> str:
+        """The name in torch's warning or error: the `.out` overload for an operator generated from it."""
+        return f"aten::{self._worker(operator)}"
+
+    def _worker(self, operator: str) -> str:
+        """The overload whose kernel is asked for in the end."""
+        name = self._find(operator)
+        own = self.operators[name]
+        # A composite kernel of its own does not matter beside a delegate: in 1.12 torch passed over it (mish), and
+        # later delegates have one too where there is one (all.dims).
+        return name if not own.delegate or own.facts & BY_HAND else own.delegate
+
+    def _find(self, operator: str) -> str:
+        name = _plain(operator)
+        if name in self.operators:
+            return name
+        if "::" in name:
+            raise UnknownOperator(f"{name} is not one of torch's own operators (aten::).")
+        base = name.partition(".")[0]
+        overloads = [known for known in self.operators if known.partition(".")[0] == base]
+        elsewhere = [release for release in releases() if name in _table(release).operators]
+        if elsewhere:
+            hint = f" It is in the releases {', '.join(elsewhere)}."
+        elif overloads:
+            hint = f" Its overloads are {', '.join(overloads)}."
+        else:
+            hint = nearest(name, list(self.operators), prefix="aten::")
+        raise UnknownOperator(f"torch {self.release} has no operator aten::{name}.{hint}")
+
+
+class KnownRelease(NamedTuple):
+    """The row of the table that stands for a release."""
+
+    release: str
+    note: str
+    """What to tell the user when it is a guess; else empty."""
+
+
+def coverage(operator: str, release: str) -> Coverage:
+    """What happens to an operator such as `aten::add.Tensor` on the Apple GPU with this torch release."""
+    return table(release).coverage(operator)
+
+
+def reported_name(operator: str, release: str | None = None) -> str:
+    """The name that torch prints when it cannot run an operator; by the newest release where none is given."""
+    return table(release or releases()[-1]).reported_name(operator)
+
+
+def first_native(operator: str, since: str | None = None) -> str | None:
+    """The first release with a kernel for the Apple GPU, of all or of `since` and newer; None where none has it."""
+    name = _plain(operator)
+    having = [release for release in releases() if name in _table(release).operators]
+    if not having:
+        _table(releases()[-1]).coverage(name)  # raises, with a hint
+    for release in having:
+        if since is not None and _numbers(release) < _numbers(since):
+            continue
+        if _table(release).coverage(name) is Coverage.NATIVE:
+            return release
+    return None
+
+
+def releases() -> tuple[str, ...]:
+    """The releases in the table, the oldest first."""
+    return _data()[0]
+
+
+@cache
+def nearest_release(release: str) -> KnownRelease:
+    """The newest release in the table that is not newer than this one.
+
+    >>> nearest_release("2.4.1+cpu")
+    KnownRelease(release='2.4.0', note='')
+    """
+    known = releases()
+    older = [each for each in known if _numbers(each) <= _numbers(release)]
+    if not older:
+        raise PippinError(
+            f"torch {release} cannot use the Apple GPU; that came with {known[0]}. Install a newer torch."
+        )
+    note = ""
+    if _numbers(release)[:2] > _numbers(known[-1])[:2]:
+        note = f"torch {release} is newer than Pippin's table of operators; judged as {known[-1]}"
+    return KnownRelease(older[-1], note)
+
+
+def table(release: str) -> Table:
+    """The shipped table of a release, or of the one that stands for it."""
+    return _table(nearest_release(release).release)
+
+
+def operators_of(release: str) -> Table:
+    """The operators of a running torch: the shipped table, or torch's own files where it is newer than that."""
+    return installed() if nearest_release(release).note else table(release)
+
+
+@cache
+def installed() -> Table:
+    """The table of the installed torch, from its own files. Takes seconds, and works for releases yet unknown.
+
+    What is registered by hand is in no yaml: it is taken from the shipped table.
+    """
+    release = version("torch").partition("+")[0]
+    shipped = table(release).operators
+    return Table(
+        release,
+        {
+            name: Operator(found.facts | (shipped[name].facts & BY_HAND), found.delegate) if name in shipped else found
+            for name, found in read_torchgen()
+        },
+    )
+
+
+def read_torchgen() -> Iterator[tuple[str, Operator]]:
+    """Every operator of the torchgen that Python finds, which belongs to one torch release, by name.
+
+    torchgen has no typing of its own and does not import torch. Releases from 1.12 on can be read.
+    """
+    generator, model = import_module("torchgen.gen"), import_module("torchgen.model")
+    folder = Path(generator.__file__ or "").parent / "packaged" / "ATen" / "native"
+    parsed = generator.parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml"))
+    functions = {str(function.func.name): function for function in parsed.native_functions}
+    indices = {
+        Fact.MPS: parsed.backend_indices[model.DispatchKey.MPS],
+        Fact.CPU: parsed.backend_indices[model.DispatchKey.CPU],
+    }
+    composites = {
+        Fact.IMPLICIT: "has_composite_implicit_autograd_kernel",
+        Fact.EXPLICIT: "has_composite_explicit_autograd_kernel",
+        Fact.EXPLICIT_NON_FUNCTIONAL: "has_composite_explicit_autograd_non_functional_kernel",  # since 1.13
+    }
+    for name in sorted(functions):
+        function = functions[name]
+        delegate = str(function.structured_delegate or "")
+        workers = [function, functions[delegate]] if delegate else [function]
+        facts = {fact for fact, index in indices.items() if any(index.has_kernel(worker) for worker in workers)}
+        facts |= {fact for fact, attribute in composites.items() if getattr(function, attribute, False)}
+        if function.structured:
+            facts.add(Fact.STRUCTURED)
+        yield name, Operator(frozenset(facts), delegate)
+
+
+@cache
+def _data() -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+    """The releases, and for each operator the releases in which something changed, with what it is from then on."""
+    lines = [line for line in DATA.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    if lines[0] != f"format {FORMAT}":
+        raise ValueError(f"{DATA}: {lines[0]!r}, but this code reads format {FORMAT}")
+    histories = {}
+    for line in lines[2:]:
+        name, *changes = line.split()
+        histories[name] = dict(change.split("=") for change in changes)
+    return tuple(lines[1].split()[1:]), histories
+
+
+@cache
+def _table(release: str) -> Table:
+    known, histories = _data()
+    until_here = known[known.index(release) :: -1]
+    operators = {}
+    for name, changes in histories.items():
+        state = next((changes[each] for each in until_here if each in changes), "-")
+        if state != "-":
+            operators[name] = Operator.parse(state)
+    return Table(release, operators)
+
+
+def _plain(operator: str) -> str:
+    return operator.removeprefix("aten::")
+
+
+def _numbers(release: str) -> tuple[int, int, int]:
+    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", release)
+    if not found:
+        raise PippinError(f"{release!r} is no torch release; they look like 2.13.0.")
+    major, minor, patch = found.groups(default="0")
+    return int(major), int(minor), int(patch)

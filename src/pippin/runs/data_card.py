@@ -1,0 +1,90 @@
+"""What a run learnt from, as plain data: enough to use the model again on new rows, and to show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pippin.data.batches import padded_lengths, training_order
+from pippin.data.encoding import Encoded, EncodedSplits
+from pippin.plan.layout import PACKED
+from pippin.plan.plan import Plan
+from pippin.recipe import Recipe
+from pippin.tasks.sequence.dataset import Dataset
+
+#: Bars of the chart of lengths.
+_MOST_BINS = 24
+
+
+@dataclass(frozen=True)
+class LengthBin:
+    """Training rows of about one length."""
+
+    shortest: int
+    """In tokens."""
+    longest: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class DataCard:
+    name: str
+    task: str | None
+    text_columns: tuple[str, ...]
+    label_column: str
+    classes: tuple[str, ...]
+    regression: bool
+    rows: dict[str, int]
+    """Rows of each split."""
+    columns_reason: str
+    # Records of earlier releases lack these.
+    class_rows: tuple[int, ...] = ()
+    """Training rows of each class."""
+    lengths: tuple[LengthBin, ...] = ()
+    """Of the training rows."""
+    cut: int = 0
+    """Texts that were longer than the longest input."""
+    padding: float = 0.0
+    """Share of the tokens of an epoch that are padding."""
+
+
+def data_card(recipe: Recipe, data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
+    """Describe a job's rows."""
+    splits = {"train": data.train, **data.validation, **data.test}
+    counts: tuple[int, ...] = ()
+    if data.train is not None and data.train.labels is not None and not data.labels.regression:
+        counts = tuple(np.bincount(data.train.labels, minlength=len(data.labels.names)).tolist())
+    return DataCard(
+        name=data.name,
+        task=data.task.name,
+        text_columns=data.columns.text,
+        label_column=data.columns.label,
+        classes=data.labels.names,
+        regression=data.labels.regression,
+        rows={name: len(split) for name, split in splits.items() if split is not None},
+        columns_reason=data.columns.reason,
+        class_rows=counts,
+        lengths=_bins(rows.train.lengths) if rows.train else (),
+        cut=sum(split.cut for split in rows.all()),
+        padding=round(_padding(recipe, plan, rows.train), 4) if rows.train else 0.0,
+    )
+
+
+def _bins(lengths: np.ndarray) -> tuple[LengthBin, ...]:
+    """Few stretches of equal width from the shortest row to the longest."""
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    width = -(-(longest - shortest + 1) // _MOST_BINS)
+    starts = range(shortest, longest + 1, width)
+    counts = np.bincount((lengths - shortest) // width, minlength=len(starts))
+    return tuple(LengthBin(start, start + width - 1, int(count)) for start, count in zip(starts, counts, strict=True))
+
+
+def _padding(recipe: Recipe, plan: Plan, train: Encoded) -> float:
+    if plan.layout.value == PACKED:
+        return 0.0
+    lengths = train.lengths
+    order = training_order(lengths, plan.micro_batch.value, plan.batching.value, recipe.order_seed, epoch=0)
+    longest = np.array([lengths[batch].max() for batch in order])
+    padded = (padded_lengths(longest, plan.pad_lengths.value) * [len(batch) for batch in order]).sum()
+    return float(1 - lengths.sum() / padded)

@@ -1,0 +1,109 @@
+"""Saving while training goes on: the state is copied at once, and written to disk beside the next steps.
+
+Where there is no memory for a copy, or nothing goes on, it is written as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pippin.files import to_bytes
+from pippin.models.used_rows import UsedRows
+from pippin.runs.checkpoints.packing import copied, write
+from pippin.runs.checkpoints.store import Store
+from pippin.runs.record import NAME as RECORD
+
+#: Bytes of a checkpoint beside its tensors: tokenizer, configuration, state.
+_SMALL_FILES = 8 * 2**20
+
+
+class Saver:
+    """Writes checkpoints, one at a time. What goes wrong in the background is raised at the next call."""
+
+    def __init__(
+        self,
+        store: Store,
+        model: Any,
+        tokenizer: Any,
+        record: Callable[[], str],
+        minutes: float,
+        on_saved: Callable[[int, Path], None],
+        clock: Callable[[], float] = time.monotonic,
+        copies: bool = True,
+    ):
+        self.store, self.model, self.tokenizer, self.record = store, model, tokenizer, record
+        """``record`` gives the run's own, for a checkpoint must tell what it belongs to."""
+        self.minutes, self.on_saved, self.clock, self.copies = minutes, on_saved, clock, copies
+        self.last_step = 0
+        self.last_time = clock()
+        self.seconds = 0.0
+        """Time that training waited for saves."""
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._pending: Future[Path] | None = None
+
+    def is_due(self) -> bool:
+        """Whether so much time has passed since the last save that more should not be lost."""
+        return self.minutes > 0 and self.clock() - self.last_time >= 60 * self.minutes
+
+    def save(self, step: int, state: dict[str, Any], best_step: int | None, goes_on: bool = True) -> None:
+        """Copy the model and the state, and write them in the background; at once where training does not go on."""
+        if step == self.last_step:
+            return
+        self.wait()
+        began = self.clock()
+        self.last_step = step
+        if goes_on and self.copies:
+            weights, kept = copied(self.model.state_dict()), copied(state)
+            self._pending = self._worker.submit(self._write, step, weights, kept, best_step)
+        else:
+            path = self._write(step, self.model.state_dict(), state, best_step)
+            self.on_saved(step, path)
+        self.last_time = self.clock()
+        self.seconds += self.last_time - began
+
+    def wait(self) -> None:
+        """Until what was begun is on the disk."""
+        if self._pending is not None:
+            began = self.clock()
+            pending, self._pending = self._pending, None
+            path = pending.result()
+            self.seconds += self.clock() - began
+            self.on_saved(self.last_step, path)
+
+    def look(self) -> None:
+        """Tell of a save that is done, and raise what went wrong in it."""
+        if self._pending is not None and self._pending.done():
+            self.wait()
+
+    def close(self) -> None:
+        """Finish what was begun; what fails here no longer matters."""
+        self._worker.shutdown(wait=True)
+
+    def _write(self, step: int, weights: dict[str, Any], state: dict[str, Any], best_step: int | None) -> Path:
+        def fill(folder: Path) -> None:
+            self.model.save_pretrained(folder, state_dict=weights)
+            self.tokenizer.save_pretrained(folder)
+            (folder / RECORD).write_bytes(to_bytes(self.record()))
+            write(folder, state)
+
+        return self.store.save(step, fill, checkpoint_bytes(self.model), best_step)
+
+
+def checkpoint_bytes(model: Any) -> int:
+    """About what a checkpoint takes on disk: the weights, and two numbers more for each that is trained.
+
+    Word vectors that never occur are written as if they were trained too.
+    """
+    unused = sum(module.others.numel() for module in model.modules() if isinstance(module, UsedRows))
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return weights + 4 * unused + 8 * (trained + unused) + _SMALL_FILES
+
+
+def room_needed(model: Any, kept: int) -> int:
+    """Bytes of the checkpoints that are kept, of one that is being written, and of the finished model."""
+    return (kept + 2) * checkpoint_bytes(model)

@@ -1,0 +1,229 @@
+"""Which columns hold the text and the label: by flag, by task, by name, then by content; always said."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from pippin.data.tables import Table, listed
+from pippin.errors import PippinError, nearest
+from pippin.recipe import Recipe
+from pippin.tasks.sequence.known import Task
+
+_PAIRS = [
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("text1", "text2"),
+    ("text_a", "text_b"),
+    ("text", "text_pair"),
+    ("query", "passage"),
+    ("#1 string", "#2 string"),
+]
+_TEXTS = [
+    "text",
+    "sentence",
+    "document",
+    "content",
+    "review",
+    "question",
+    "utterance",
+    "query",
+    "comment",
+    "message",
+    "tweet",
+    "body",
+    "description",
+    "input",
+    "phrase",
+    "headline",
+    "title",
+    "post",
+    "prompt",
+]
+#: Names that mean the label, whatever stands beside them.
+_LABELS = ["label", "labels", "gold_label"]
+#: Names that mostly mean the label. Where a table has two of them, the user must say which.
+_MAYBE_LABELS = [
+    "category",
+    "class",
+    "target",
+    "intent",
+    "sentiment",
+    "coarse_label",
+    "topic",
+    "tag",
+    "emotion",
+    "type",
+    "stars",
+    "rating",
+    "is_duplicate",
+    "quality",
+    "score",
+    "output",
+    "y",
+]
+_ID_NAME = re.compile(
+    r"(id|idx|index|guid|uid|uuid|key|row|no|unnamed.*|__index_level_\d+__|.*[_ ]id|#)", re.IGNORECASE
+)
+#: Told in one go along a cell, however long that is.
+_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d+)?|[.,]\d+)([eE][-+]?\d+)?\s*")
+
+#: Rows that are looked at to tell what kind of text a column holds.
+_ENOUGH = 1000
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The chosen columns and the sentence that says why."""
+
+    text: tuple[str, ...]
+    label: str
+    reason: str
+    label_is_certain: bool = False
+    """Whether the user or the task named the label, so that nothing need be doubted."""
+
+
+def find_columns(table: Table, recipe: Recipe, task: Task, needs_label: bool = True) -> Columns:
+    """Choose the label column (where there must be one), then one or two text columns among the rest."""
+    try:
+        label, label_reason = _label_column(table, recipe, task)
+    except PippinError:
+        if needs_label or recipe.label_column:
+            raise
+        label, label_reason = "label", "which is not there"
+    text, text_reason = _text_columns(table, recipe, task, label)
+    if label in text or len(set(text)) < len(text):
+        raise PippinError(
+            f"{table.origin}: column {label if label in text else text[0]!r} cannot serve twice. "
+            f"Name different columns with --text_column and --label_column; there are {listed(table.columns)}."
+        )
+    named = " and ".join(repr(name) for name in text)
+    reason = f"text from {named} ({text_reason}), label from {label!r} ({label_reason})"
+    return Columns(text, label, reason, bool(recipe.label_column or task.label_column))
+
+
+def _label_column(table: Table, recipe: Recipe, task: Task) -> tuple[str, str]:
+    if recipe.label_column:
+        return _named(table, recipe.label_column, "--label_column"), "named by flag"
+    if task.label_column:
+        return _named(table, task.label_column, f"task {task.name}"), "the task's"
+    others = [name for name in table.columns if name not in recipe.text_column]
+    by_name = {name.lower(): name for name in others}
+    for known in _LABELS:
+        if known in by_name:
+            return by_name[known], "by its name"
+    candidates = [by_name[name] for name in _MAYBE_LABELS if name in by_name]
+    if len(candidates) == 1:
+        return candidates[0], "by its name"
+    if not candidates:
+        candidates = [name for name in others if _looks_like_label(table.columns[name])]
+        if len(candidates) == 1:
+            if not recipe.text_column:
+                _refuse_missing_header(table)
+            return candidates[0], "the only column with few different values"
+    what = f"{listed(candidates)} could all be it" if candidates else "no column is named label or looks like one"
+    raise PippinError(
+        f"{table.origin}: which column is the label? {what}; the columns are {listed(table.columns)}. "
+        f"Add --label_column NAME.{_header_hint(table)}"
+    )
+
+
+def _text_columns(table: Table, recipe: Recipe, task: Task, label: str) -> tuple[tuple[str, ...], str]:
+    if recipe.text_column:
+        return tuple(_named(table, name, "--text_column") for name in recipe.text_column), "named by flag"
+    if task.text_columns:
+        return tuple(_named(table, name, f"task {task.name}") for name in task.text_columns), "the task's"
+    others = [name for name in table.columns if name != label]
+    by_name = {name.lower(): name for name in others}
+    for first, second in _PAIRS:
+        if first in by_name and second in by_name:
+            return _checked(table, (by_name[first], by_name[second])), "by their names"
+    for known in _TEXTS:
+        if known in by_name:
+            return _checked(table, (by_name[known],)), "by its name"
+    wordy = [name for name in others if not _looks_like_id(table, name) and _has_letters(table.columns[name])]
+    prose = [name for name in wordy if _is_prose(table.columns[name])]
+    if not prose and len(wordy) != 1:
+        what = f"{listed(wordy)} could all be it" if wordy else f"none of {listed(table.columns)} looks like one"
+        raise PippinError(
+            f"{table.origin}: which column is the text? {what}. Add --text_column NAME.{_header_hint(table)}"
+        )
+    longest = max(prose or wordy, key=lambda name: _mean_length(table.columns[name]))
+    others_said = f"; not used: {listed(name for name in others if name != longest)}" if len(others) > 1 else ""
+    return (longest,), f"the longest texts{others_said}"
+
+
+def _named(table: Table, name: str, asked_by: str) -> str:
+    if name in table.columns:
+        return name
+    raise PippinError(
+        f"{table.origin} has no column {name!r} ({asked_by}); it has {listed(table.columns)}."
+        + nearest(name, list(table.columns))
+    )
+
+
+def _checked(table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if _is_numeric(table.columns[name]):
+            example = next(value for value in table.columns[name] if value not in (None, ""))
+            raise PippinError(
+                f"{table.origin}, column {name!r} holds only numbers (such as {example}), not text. "
+                f"Name the text with --text_column; `--text_column {shlex.quote(name)}` takes the numbers as text."
+            )
+    return names
+
+
+def _looks_like_id(table: Table, name: str) -> bool:
+    return bool(_ID_NAME.fullmatch(name)) and len(set(map(str, table.columns[name]))) > 0.9 * len(table)
+
+
+def _looks_like_label(values: list[Any]) -> bool:
+    present = [str(value).strip() for value in values if value not in (None, "")]
+    distinct = set(present)
+    short = sum(map(len, distinct)) <= 40 * len(distinct)
+    return 2 <= len(distinct) <= max(2, len(present) // 2) and short
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    present = [value for value in values if value not in (None, "")]
+    return bool(present) and all(_NUMBER.fullmatch(str(value)) for value in present)
+
+
+def _has_letters(values: list[Any]) -> bool:
+    return any(letter.isalpha() for value in values[:_ENOUGH] if value is not None for letter in str(value))
+
+
+def _is_prose(values: list[Any]) -> bool:
+    """Whether most cells are more than one word of plain letters, as codes, names and addresses are."""
+    present = [str(value).strip() for value in values[:_ENOUGH] if value not in (None, "")]
+    wordy = sum(" " in value or not value.isascii() for value in present)
+    return wordy > len(present) / 2
+
+
+def _mean_length(values: list[Any]) -> float:
+    return sum(len(str(value)) for value in values if value is not None) / max(1, len(values))
+
+
+def _refuse_missing_header(table: Table) -> None:
+    """Stop where the first line of a file, taken for column names, is a row of data."""
+    if not _has_header(table):
+        return
+    for name, values in table.columns.items():
+        if _NUMBER.fullmatch(name) or name in values:
+            raise PippinError(
+                f"{table.origin}, line 1: {name[:60]!r} looks like data, not like the name of a column. "
+                "Add a first line that names the columns, such as text,label; "
+                "if they are names, choose with --text_column and --label_column."
+            )
+
+
+def _header_hint(table: Table) -> str:
+    return " (The first line of the file must name the columns.)" if _has_header(table) else ""
+
+
+def _has_header(table: Table) -> bool:
+    return table.origin.lower().endswith((".csv", ".tsv", ".txt"))

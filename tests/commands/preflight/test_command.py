@@ -1,0 +1,169 @@
+"""`pippin preflight` as it is typed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pippin.commands.preflight import run as forecasting
+from pippin.commands.preflight.answer import Measured
+from pippin.commands.preflight.compare import compare
+from pippin.commands.preflight.measuring import measured
+from pippin.machine.chips import CHIPS, gpu_budget
+
+
+@pytest.fixture
+def preflight(run_cli, word_file, tiny_model):
+    def call(*arguments: object, code: int = 0) -> str:
+        found, out, err = run_cli("preflight", word_file, "--model_name_or_path", tiny_model, *arguments)
+        assert found == code, err
+        return out or err
+
+    return call
+
+
+def test_a_small_job_runs_and_fits_on_every_mac(preflight):
+    out = preflight("--chip", "m1")
+    assert "on Apple M1, 8 GPU cores, 8 GB · macOS" in out
+    for words in (
+        "runs    yes; its",
+        "fits    yes: about",
+        "of 5.3 GB",
+        "time    about",
+        ": an estimate",
+        "disk    about",
+    ):
+        assert words in out
+
+
+def test_json_holds_all_of_it(preflight):
+    answer = json.loads(preflight("--chip=m2-max", "--gpu_cores=30", "--memory", 64, "--json"))
+    assert answer["will"] is True
+    assert answer["target"]["gpu_cores"] == 30
+    assert answer["fits"]["budget"] == 48 * 2**30
+    assert answer["fits"]["needed"] == sum(answer["fits"]["parts"].values())
+    assert answer["runs"]["operators"]["findings"] == []
+    assert answer["duration"]["low"] < answer["duration"]["likely"] < answer["duration"]["high"]
+
+
+def test_what_cannot_be_is_said_with_the_way_out(preflight):
+    out = preflight("--chip", "m1", "--torch", "2.15.0", "--macos", "14.5", code=1)
+    assert "runs    no" in out
+    assert "torch 2.15.0 needs macOS 15.0, and this is 14.5" in out
+    assert "pip install 'torch==2.14.*'" in out
+    out = preflight("--chip", "m1", "--torch", "2.5.1", "--macos", "13.0")
+    assert "isneginf" in out
+    assert "pip install 'torch>=2.6.0'" in out
+    assert "runs    no" in preflight("--chip", "m1", "--torch", "2.5.1", "--mps_fallback", "off", code=1)
+    assert "needs macOS 14" in preflight("--chip", "m1", "--bf16", "--macos", "13.0", "--torch", "2.6.0", code=2)
+
+
+def test_a_job_that_does_not_fit_names_settings_and_macs(preflight, monkeypatch):
+    monkeypatch.setattr("pippin.commands.preflight.target.gpu_budget", lambda memory: memory // 2**30 * 2**16)
+    out = preflight("--chip", "m1", "--per_device_train_batch_size", 8, code=1)
+    assert "fits    no" in out
+    for words in ("--freeze core: about", "--gradient_checkpointing: about", "micro-batch: 1, not 8", "as asked)"):
+        assert words in out
+
+
+def test_the_folder_of_a_run_stands_for_its_words(train, run_cli, word_file):
+    train(word_file, "--max_steps", 2, "--per_device_train_batch_size", 4)
+    code, out, err = run_cli("preflight", "run", "--chip", "m4", "--json")
+    assert code == 0, err
+    assert json.loads(out)["job"].startswith("words")
+
+
+def test_mistakes_are_named_at_once(preflight):
+    said = preflight("--memory", 8, "--measure", "--chart", "macs.gif", code=2)
+    assert "--memory describes a Mac: name its chip" in said
+    assert "--chart macs.gif: the name must end in .png" in said
+    assert "Did you mean --chip m1-max?" in preflight("--chip", "m1-mx", code=2)
+    assert "is sold with 8, 16 GB" in preflight("--chip", "m1", "--memory", 12, code=2)
+    assert "has at most 8" in preflight("--chip", "m1", "--gpu_cores", 9, code=2)
+    assert "--measure runs on this computer" in preflight("--chip", "m1", "--measure", code=2)
+    assert "there is no folder nowhere" in preflight("--page", "nowhere/macs.html", code=2)
+    assert "--use_cpu: for a Mac that is not here" in preflight("--chip", "m1", "--use_cpu", code=2)
+    assert "--gpu_cores many: a whole number" in preflight("--chip", "m1", "--gpu_cores", "many", code=2)
+
+
+def test_every_mac_side_by_side(preflight, monkeypatch):
+    found = []
+
+    def compare_once(job):
+        found[:] = found or [compare(job)]
+        return found[0]
+
+    monkeypatch.setattr("pippin.commands.preflight.compare.compare", compare_once)  # the same question twice
+    out = preflight("--compare", "--page", "macs.html", "--chart", "macs.png")
+    page = Path("macs.html").read_text(encoding="utf-8")
+    assert all(chip.name.removeprefix("Apple ") in out and chip.name in page for chip in CHIPS.values())
+    assert "not measured by us" in out
+    assert "<script" not in page
+    assert "http" not in page
+    assert Path("macs.png").read_bytes().startswith(b"\x89PNG")
+    assert preflight("--compare", "--json").count('"batch": 64') == len(CHIPS)
+
+
+def test_nothing_is_left_behind(preflight):
+    before = set(os.listdir())
+    preflight("--chip", "m1")
+    assert set(os.listdir()) == before
+
+
+def test_a_measured_step_corrects_the_estimate(preflight, monkeypatch):
+    monkeypatch.setattr(forecasting, "measured", lambda job: Measured(100 * 2**20, 0.25))
+    out = preflight("--measure")
+    assert "tried   a step took 0.25 s and 100 MB" in out
+    assert "measured on this computer" in out
+    monkeypatch.setattr(forecasting, "measured", lambda job: Measured(None, None, "it died"))
+    assert "tried   it died" in preflight("--measure", code=1)
+
+
+def test_a_step_is_run_in_another_process(preflight):
+    answer = json.loads(preflight("--measure", "--json"))
+    assert answer["measured"]["trouble"] == ""
+    assert answer["measured"]["step"] > 0
+    assert answer["measured"]["peak"] > 2**20
+
+
+class _Deadly:
+    """Ends the process that unpacks it."""
+
+    def __reduce__(self):
+        return os._exit, (3,)
+
+
+def test_a_process_that_dies_is_an_answer(planned_job):
+    from dataclasses import replace
+
+    found = measured(replace(planned_job, config=_Deadly()))
+    assert found.trouble == "the step's process ended with exit code 3 and no answer"
+
+
+@pytest.fixture
+def planned_job(word_file, tiny_model):
+    from pippin.commands.planning import plan_job
+    from pippin.recipe.reading import recipe_from
+    from pippin.report.terminal import Terminal
+
+    asked = {"train_file": str(word_file), "model_name_or_path": str(tiny_model), "do_train": True}
+    return plan_job(recipe_from(asked).recipe, Terminal(quiet=True))
+
+
+def test_training_refuses_what_cannot_fit(run_cli, word_file, tiny_model):
+    asked = ["train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--max_steps", 2]
+    code, _, err = run_cli(*asked, "--memory_limit", 0.001)
+    assert code == 2
+    assert "this job does not fit into memory: at its smallest it needs" in err
+    assert not Path("run").exists()
+    code, out, err = run_cli(*asked, "--memory_limit", 0.001, "--force")
+    assert code == 0, err
+    assert "the memory does not fit" in out
+
+
+def test_budgets():
+    assert gpu_budget(8 * 2**30) == 8 * 2**30 * 2 // 3
+    assert gpu_budget(64 * 2**30) == 48 * 2**30

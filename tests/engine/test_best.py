@@ -1,0 +1,38 @@
+"""Which evaluation is kept, and when to stop."""
+
+from __future__ import annotations
+
+from pippin.engine.best import BestSoFar
+
+
+def test_equal_counts_for_keeping_but_not_for_patience():
+    best = BestSoFar.of("accuracy", None, patience=2, threshold=0.0)
+    assert best.update(0.8, 1)
+    assert not best.update(0.7, 2)
+    assert best.update(0.8, 3)
+    assert best.step == 3
+    assert best.should_stop
+
+
+def test_less_loss_is_better():
+    best = BestSoFar.of("loss", None, patience=0, threshold=0.0)
+    assert [best.update(value, step) for step, value in enumerate([1.0, 0.5, 0.6])] == [True, True, False]
+    assert not best.should_stop
+
+
+def test_nan_is_never_the_best():
+    best = BestSoFar.of("pearson", None, patience=0, threshold=0.0)
+    assert [best.update(value, step) for step, value in enumerate([float("nan"), 0.1, float("nan"), 0.2])] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_threshold_and_direction():
+    best = BestSoFar.of("accuracy", False, patience=1, threshold=0.1)
+    best.update(0.5, 1)
+    best.update(0.45, 2)
+    assert best.step == 2
+    assert best.should_stop, "a gain below the threshold is none"

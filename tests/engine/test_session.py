@@ -1,0 +1,36 @@
+"""What a session and a predictor ask of the device before they load a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from torch.nn import functional
+
+from pippin.commands import predictor
+from pippin.machine.drivers.cpu import CpuBackend
+
+
+def test_attention_is_what_the_device_asks_for(train, word_file, monkeypatch):
+    asked = []
+    monkeypatch.setattr(CpuBackend, "attention", lambda self, work: asked.append(work) or "eager")
+    monkeypatch.setattr(CpuBackend, "packed_attention", None)
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", lambda *_, **__: pytest.fail("a fused kernel"))
+    train(word_file, "--bf16", "--use_cpu")
+    predictor.Predictor.load("run", "cpu").predict(["a cat"])
+    assert [work.precision for work in asked] == ["bf16", "fp32"]
+    assert "attn" not in Path("run/config.json").read_text(), "the next device may do better"
+
+
+def test_guards_and_smaller_micro_batches_are_said_and_kept(train, word_file, monkeypatch):
+    whole = train(word_file, "--per_device_train_batch_size", 16, "--use_cpu", folder="whole")[1]
+    monkeypatch.setattr(CpuBackend, "most_rows", lambda self, work: (7, "it has only seven fingers"))
+    monkeypatch.setattr(CpuBackend, "guards", lambda self, work: {"fingers": "counting goes wrong"})
+    out, results = train(word_file, "--per_device_train_batch_size", 16, "--use_cpu")
+    made = json.loads(Path("run/run.json").read_text())["plan"]
+    assert made["micro_batch"]["value"] == 6
+    assert made["guards"]["value"] == ["fingers"]
+    for words in ("not 16, since it has only seven fingers", "guards", "fingers", "counting goes wrong"):
+        assert words in out
+    assert results["epoch"] == whole["epoch"]
