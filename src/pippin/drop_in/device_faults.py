@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from pippin.drop_in.errors import Refusal
 from pippin.drop_in.packed_forward import hooks_of
-from pippin.errors import PippinError
 from pippin.machine.backends.base import Backend
 from pippin.machine.work import Work
 from pippin.models.attention import work_of
@@ -52,7 +52,7 @@ def refuse_too_many_rows(model: Any, args: Any, backend: Backend, rows: int, len
         if most
         else "Shorten the rows, or train on the CPU with use_cpu=True."
     )
-    raise PippinError(f"{rows} rows of {length} tokens at once are too many for this device: {why}. {advice}")
+    raise Refusal(f"{rows} rows of {length} tokens at once are too many for this device: {why}. {advice}")
 
 
 def _work(config: Any, args: Any) -> Work:

@@ -66,7 +66,7 @@ class TakesFormerNames:
         for kind in cls.__mro__:
             init = vars(kind).get("__init__")
             if issubclass(kind, TakesFormerNames) and _FIELDS in vars(kind) and init and not _is_open(init):
-                kind.__init__ = _taking_former_names(init)  # type: ignore[misc]
+                kind.__init__ = _taking_former_names(init)  # type: ignore[method-assign]
         return super().__new__(cls)
 
     def __getattr__(self, name: str) -> Any:
