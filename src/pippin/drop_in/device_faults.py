@@ -21,20 +21,24 @@ def guarded(model: Any, backend: Backend) -> frozenset[int]:
     return hooks_of(model.modules()) - before
 
 
-@contextmanager
-def attending_safely(model: Any, args: Any, backend: Backend) -> Iterator[None]:
-    """Within, a model attends plainly where the device's fused attention would be wrong for it."""
+def safe_attention(model: Any, args: Any, backend: Backend) -> str | None:
+    """The attention that is right for a model where the device's fused one would be wrong; None where it is right."""
     config = getattr(model, "config", None)
-    own = getattr(config, "_attn_implementation", None)
-    safe = backend.attention(_work(config, args)) if own == "sdpa" else None
-    if safe is None or config is None:
+    return None if config is None else backend.attention(_work(config, args))
+
+
+@contextmanager
+def attending(model: Any, attention: str) -> Iterator[None]:
+    """Within, a model attends in this way in place of the fused one."""
+    own = getattr(model.config, "_attn_implementation", None)
+    if own != "sdpa":
         yield
         return
-    config._attn_implementation = safe
+    model.config._attn_implementation = attention
     try:
         yield
     finally:
-        config._attn_implementation = own
+        model.config._attn_implementation = own
 
 
 def refuse_too_many_rows(model: Any, args: Any, backend: Backend, rows: int, length: int) -> None:

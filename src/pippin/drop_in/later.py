@@ -19,15 +19,17 @@ import torch
 
 #: Less is written at once: it is not worth a copy.
 _LARGE = 2**20
+#: By file, tensors that the next checkpoint's can be copied into.
+Copies = dict[str, list[torch.Tensor]]
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 class Later:
     """The large files that are to be written into one folder."""
 
-    def __init__(self, folder: Path, copies: bool):
+    def __init__(self, folder: Path, copies: Copies | None):
         self.folder, self.copies = folder, copies
-        """Whether what is to be written may change before it is."""
+        """Memory for what may change before it is written; None: nothing changes."""
         self._files: list[Callable[[], None]] = []
 
     @contextmanager
@@ -58,7 +60,7 @@ class Later:
             is_ours = threading.get_ident() == thread and isinstance(path, (str, os.PathLike))
             if not (is_ours and self.folder in Path(path).parents) or (_bytes(content) or 0) < _LARGE:
                 return usual(content, path, *arguments, **named)
-            kept = on_cpu(content, self.copies)
+            kept = on_cpu(content, None if self.copies is None else self.copies.setdefault(Path(path).name, []))
             self._files.append(lambda: usual(kept, path, *arguments, **named))
             return None
 
@@ -78,8 +80,8 @@ def _bytes(content: Any) -> int | None:
     return None if None in parts else sum(part or 0 for part in parts)
 
 
-def on_cpu(content: Any, copies: bool = True) -> Any:
-    """The same with all tensors on the CPU: as copies, or only where they are elsewhere.
+def on_cpu(content: Any, copies: list[torch.Tensor] | None) -> Any:
+    """The same with all tensors on the CPU: copied into ``copies``, or only where they are elsewhere.
 
     What is one tensor under two names remains one. A device is asked here and not by threads, which not each can bear.
     """
@@ -89,13 +91,23 @@ def on_cpu(content: Any, copies: bool = True) -> Any:
         if isinstance(item, torch.Tensor):
             key = (item.data_ptr(), item.shape, item.stride(), item.dtype)
             if key not in known or item.numel() == 0:
-                known[key] = item.detach().to("cpu", copy=copies)
+                place = len(known)
+                known[key] = item.detach().cpu() if copies is None else _copied(item, copies, place)
             return known[key]
         if isinstance(item, dict):
             return type(item)((name, move(part)) for name, part in item.items())
         return type(item)(map(move, item)) if isinstance(item, (list, tuple)) else item
 
     return move(content)
+
+
+def _copied(item: torch.Tensor, copies: list[torch.Tensor], place: int) -> torch.Tensor:
+    """A copy in the memory of the one before: new memory takes longer to get than to fill."""
+    before = copies[place] if place < len(copies) else None
+    if before is not None and (before.shape, before.dtype) == (item.shape, item.dtype):
+        return before.copy_(item.detach())
+    copies[place:] = [torch.empty(item.shape, dtype=item.dtype, device="cpu").copy_(item.detach())]
+    return copies[place]
 
 
 class Background:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pippin.drop_in.numpy_state import NumpyState
 from pippin.machine.backends.base import Backend
 
 
@@ -37,6 +38,7 @@ class Safekeeping:
         self._in_update = False
         self._pending: type[BaseException] | None = None
         self._random: tuple[Any, ...] | None = None
+        self._numpy = NumpyState()
         self._loss: Any = None
         """The sum of the losses since the last log, as the last whole step left it."""
 
@@ -89,7 +91,7 @@ class Safekeeping:
         if not self.is_wanted:
             return None
         device = self.backend.random_state() if self.backend is not None else {}
-        return random.getstate(), np.random.get_state(), device
+        return random.getstate(), self._numpy.read(), device
 
     @contextmanager
     def minding_signals(self, mind_termination: bool) -> Iterator[None]:

@@ -16,7 +16,7 @@ from transformers import Trainer as TheirTrainer
 from transformers import trainer as their_module
 
 from pippin.drop_in import checkpoints
-from pippin.drop_in.later import Background, Later
+from pippin.drop_in.later import Background, Copies, Later
 from pippin.drop_in.safekeeping import Safekeeping
 from pippin.drop_in.transaction import Transaction, reseal, signature
 from pippin.drop_in.whose import listens, overrides
@@ -51,6 +51,7 @@ class SavesCheckpoints(TheirTrainer):
     def _begin_with_no_checkpoint(self) -> None:
         self._saving: Transaction | None = None
         self._background = Background()
+        self._copies: Copies = {}
         self._saved_step = -1
         self._is_leaving = False
         self._strangers: dict[Path, dict[str, frozenset[str]]] = {}
@@ -92,7 +93,7 @@ class SavesCheckpoints(TheirTrainer):
         self._know(folder)
         in_place = self._is_looked_at()
         saving = Transaction(folder, step, in_place)
-        later = None if in_place else Later(saving.root, copies=self._goes_on())
+        later = None if in_place else Later(saving.root, self._copies if self._goes_on() else None)
         try:
             self._saving = saving
             with _keeping_old_ones(), later.catching() if later else nullcontext():
@@ -106,7 +107,7 @@ class SavesCheckpoints(TheirTrainer):
         finally:
             self._saving = None
         finish = partial(self._finish, saving, later, self.args.save_total_limit, self.state.best_model_checkpoint)
-        if later and later.copies:
+        if later and later.copies is not None:
             self._background.begin(finish)
         else:
             finish()
@@ -138,7 +139,7 @@ class SavesCheckpoints(TheirTrainer):
             return False
         if any(listens(callback, "on_save") for callback in self.callback_handler.callbacks):
             return False
-        free = available_memory()
+        free = None if self._copies else available_memory()
         return free is None or free > 2 * self._bytes()
 
     def _bytes(self) -> int:
@@ -191,6 +192,7 @@ class SavesCheckpoints(TheirTrainer):
 
     def _finalize_training(self, trial: Any, *arguments: Any, **named: Any) -> Any:
         self.wait_for_checkpoint()
+        self._copies = {}
         with _keeping_old_ones(partial(self._retire_last, Path(self._get_output_dir(trial)))):
             return super()._finalize_training(trial, *arguments, **named)
 

@@ -15,7 +15,7 @@ from transformers import Seq2SeqTrainer as TheirSeq2SeqTrainer
 from transformers import Trainer as TheirTrainer
 
 from pippin.drop_in import checkpoints
-from pippin.drop_in.device_faults import attending_safely, guarded, refuse_too_many_rows
+from pippin.drop_in.device_faults import attending, guarded, refuse_too_many_rows, safe_attention
 from pippin.drop_in.errors import Refusal
 from pippin.drop_in.labels import with_numbers
 from pippin.drop_in.loss_scale import ignores_number_of_items, never_looks_at_number_of_items
@@ -60,6 +60,7 @@ class Trainer(SavesCheckpoints):
         self._forward: PackedForward | None = None
         self._asked_for: Any = None
         """The model that ``_forward`` was made for."""
+        self._attention: str | None = None
         self._guarded: tuple[Any, frozenset[int]] = (None, frozenset())
         self._ignores_items: bool | None = None
         self._most_rows = self._longest = 0
@@ -145,9 +146,10 @@ class Trainer(SavesCheckpoints):
             return nullcontext()
         if self._asked_for is not self.model:  # model_init makes new ones
             self._asked_for, self._forward = self.model, self._make_forward(self._backend)
-        if self._forward is None:
-            return attending_safely(self.model, self.args, self._backend)
-        return self._forward.standing_in(until_backward)
+            self._attention = None if self._forward else safe_attention(self.model, self.args, self._backend)
+        if self._forward is not None:
+            return self._forward.standing_in(until_backward)
+        return nullcontext() if self._attention is None else attending(self.model, self._attention)
 
     def _make_forward(self, backend: Backend) -> PackedForward | None:
         if self.rows_plan().value == AS_GIVEN:
@@ -290,6 +292,7 @@ class Trainer(SavesCheckpoints):
             say(explained)
         try:
             self.wait_for_checkpoint()
+            self._copies = {}
         except Exception as trouble:
             say(f"the last checkpoint could not be written ({type(trouble).__name__}: {trouble}).")
         if not self._safekeeping.is_wanted or not self._safekeeping.can_save_step(step):
