@@ -100,6 +100,20 @@ def test_a_linked_folder_is_not_emptied(train, tmp_path):
     assert problem_of(tmp_path / "kept") is None
 
 
+def test_what_is_no_folder_makes_way(train, tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    (tmp_path / "run" / "checkpoint-2").write_text("a file")
+    (tmp_path / "run" / "checkpoint-4").symlink_to(tmp_path / "mine")
+    train(max_steps=4)
+    assert (tmp_path / "run" / "checkpoint-2.moved").read_text() == "a file"
+    assert (tmp_path / "run" / "checkpoint-4.moved" / "notes.txt").read_text() == "mine"
+    assert names(tmp_path / "mine") == ["notes.txt"]
+    assert problem_of(tmp_path / "run" / "checkpoint-4") is None
+    assert "checkpoint-2 was no folder of its own" in capsys.readouterr().err
+
+
 def test_only_the_best_is_left_with_a_limit_of_one(train, tmp_path):
     mine = tmp_path / "run" / "checkpoint-1" / "trainer_state.json"
     mine.parent.mkdir(parents=True)

@@ -11,6 +11,7 @@ import pickle
 import sys
 
 import pytest
+import transformers.hf_argparser
 from transformers import HfArgumentParser, TrainerCallback
 from transformers import Seq2SeqTrainingArguments as TheirSeq2SeqArguments
 from transformers import TrainingArguments as TheirArguments
@@ -18,6 +19,7 @@ from transformers import TrainingArguments as TheirArguments
 from pippin.drop_in import words
 from pippin.drop_in.arguments import Seq2SeqTrainingArguments, TrainingArguments
 from pippin.drop_in.fields import REMOVED
+from pippin.drop_in.parsing import teach
 from pippin.drop_in.translation import MISSING
 
 pytest.importorskip("accelerate")
@@ -152,6 +154,19 @@ def test_a_flag_that_the_script_adds_itself():
     assert "logging_dir" not in args.to_dict()
 
 
+def test_a_copy_of_the_parser_can_be_taught():
+    """TRL brings one."""
+    copied = {"__name__": "a_copy"}
+    exec(inspect.getsource(transformers.hf_argparser), copied)
+    parser = copied["HfArgumentParser"](TrainingArguments)
+    given = ["--output_dir", "out", "--evaluation_strategy", "epoch"]
+    with pytest.raises(ValueError, match="--evaluation_strategy"):
+        parser.parse_args_into_dataclasses(given, look_for_args_file=False)
+    teach(copied["HfArgumentParser"])
+    (args,) = parser.parse_args_into_dataclasses(given, look_for_args_file=False)
+    assert args.eval_strategy == "epoch"
+
+
 def test_a_parser_is_used_twice():
     parser = HfArgumentParser(TrainingArguments)
     (first,) = parser.parse_args_into_dataclasses(["--output_dir", "out", "--no_cuda"], look_for_args_file=False)
@@ -179,7 +194,10 @@ class OwnWarmup(TrainingArguments):
     evaluation_strategy: str = "sometimes"
 
 
-def test_a_subclass_declares_a_former_name_and_means_its_own(capsys):
+def test_a_subclass_declares_a_former_name_and_means_its_own(capsys, monkeypatch):
+    OwnWarmup("out")
+    assert "warmup_ratio" not in capsys.readouterr().err, "a library's own"
+    monkeypatch.setattr(OwnWarmup, "__module__", "__main__")
     for args in (OwnWarmup("out"), *parsed(OwnWarmup), OwnWarmup("out", warmup_ratio=0.3)):
         assert args.get_warmup_steps(100) == 0
         assert args.eval_strategy == "no"

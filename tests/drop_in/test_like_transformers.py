@@ -126,7 +126,7 @@ class OwnClassifier(transformers.BertForSequenceClassification):
     ("kind", "reason"),
     [
         (transformers.BertForTokenClassification, "only sequence classifiers can be packed"),
-        (OwnClassifier, "OwnClassifier is a class of the script's own"),
+        (OwnClassifier, "OwnClassifier is not a class of transformers' own"),
     ],
 )
 def test_the_reason_for_padded_rows_is_true(tmp_path, kind, reason):

@@ -45,13 +45,13 @@ def make(tmp_path):
 def threads(monkeypatch):
     """By step, whether its checkpoint was finished by the thread that trains."""
     found = {}
-    usual = saving.SavesCheckpoints._finish
+    usual = saving.SavesCheckpoints._finish_checkpoint
 
     def finish(self, transaction, *others):
         found[transaction.step] = threading.current_thread() is threading.main_thread()
         usual(self, transaction, *others)
 
-    monkeypatch.setattr(saving.SavesCheckpoints, "_finish", finish)
+    monkeypatch.setattr(saving.SavesCheckpoints, "_finish_checkpoint", finish)
     return found
 
 
@@ -240,7 +240,7 @@ def test_large_files_are_written_beside_the_steps(make, tmp_path, threads):
         again = make(folder=f"from {step}")
         again.train(resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{step}"))
         assert_same_weights(again, trainer)
-    assert not trainer._copies, "the memory is given back"
+    assert not trainer._checkpoint_copies, "the memory is given back"
 
 
 def test_what_is_written_beside_the_steps_is_what_transformers_writes(make, tmp_path, threads):

@@ -38,8 +38,9 @@ class _Arguments(TakesFormerNames):
                 "Hugging Face's Trainer needs accelerate, which is not installed here, or too old. "
                 "Type: pip install 'pippin[trainer]'"
             )
-        for name in own_names(type(self)):
-            say(f"{name} is a setting of {type(self).__name__}'s own: it does what the script does with it, no more.")
+        if type(self).__module__ == "__main__":  # a library knows what it declares
+            for name in own_names(type(self)):
+                say(f"{name} is a setting of {type(self).__name__}'s own: it does what the script does with it alone.")
         mistakes = [*refused_names(self), *translated(self), *refused_by_device(self)]
         if mistakes:
             raise RefusedSettings(mistakes)

@@ -69,7 +69,7 @@ def _problem_of_model(model: Any) -> str | None:
         name = type(core).__name__
         if is_theirs:
             return f"only sequence classifiers can be packed, and {name} is another kind of model"
-        return f"{name} is a class of the script's own, which may do more than transformers' classifiers"
+        return f"{name} is not a class of transformers' own, and may do more than its classifiers do"
     if _is_patched(core) or getattr(core, "_compiled_call_impl", None) is not None:
         return "the script has replaced the model's forward"
     if (part := _foreign_part(core)) is not None:

@@ -49,40 +49,40 @@ class SavesCheckpoints(TheirTrainer):
     _safekeeping: Safekeeping
 
     def _begin_with_no_checkpoint(self) -> None:
-        self._saving: Transaction | None = None
-        self._background = Background()
-        self._copies: Copies = {}
+        self._open_transaction: Transaction | None = None
+        self._checkpoint_writer = Background()
+        self._checkpoint_copies: Copies = {}
         self._saved_step = -1
-        self._is_leaving = False
-        self._strangers: dict[Path, dict[str, frozenset[str]]] = {}
+        self._is_leaving_training = False
+        self._users_files: dict[Path, dict[str, frozenset[str]]] = {}
         """The user's files in each folder of checkpoints, before this training wrote there."""
-        self._runs: dict[Path, int] = {}
-        self._sealed: tuple[Path, int, Any] | None = None
+        self._run_numbers: dict[Path, int] = {}
+        self._sealed_checkpoint: tuple[Path, int, Any] | None = None
         """The last checkpoint that was written while a script's code might still change it."""
 
     def _begin_saving(self) -> None:
         """For a training that begins."""
         self.wait_for_checkpoint()
-        self._strangers, self._runs, self._sealed, self._saved_step = {}, {}, None, -1
-        self._know(Path(self._get_output_dir(None)))
+        self._users_files, self._run_numbers, self._sealed_checkpoint, self._saved_step = {}, {}, None, -1
+        self._learn_folder(Path(self._get_output_dir(None)))
 
-    def _know(self, folder: Path) -> None:
+    def _learn_folder(self, folder: Path) -> None:
         """Learn what is there before anything is written."""
-        if folder not in self._runs:
-            self._runs[folder] = checkpoints.next_run(folder)
-            self._strangers[folder] = checkpoints.strangers(folder)
+        if folder not in self._run_numbers:
+            self._run_numbers[folder] = checkpoints.next_run(folder)
+            self._users_files[folder] = checkpoints.strangers(folder)
 
     def wait_for_checkpoint(self) -> None:
         """Until the checkpoint that is being written is on the disk; raises what went wrong with it."""
         try:
-            self._background.wait()
+            self._checkpoint_writer.wait()
         except BaseException:
-            if not self._background.is_busy:  # else it was only the waiting that was interrupted
+            if not self._checkpoint_writer.is_busy:  # else it was only the waiting that was interrupted
                 self._saved_step = -1
             raise
 
     def _get_output_dir(self, trial: Any) -> str:
-        return str(self._saving.root) if self._saving else super()._get_output_dir(trial)
+        return str(self._open_transaction.root) if self._open_transaction else super()._get_output_dir(trial)
 
     def _save_checkpoint(self, model: Any, trial: Any, *others: Any, **named: Any) -> None:
         self.wait_for_checkpoint()
@@ -90,71 +90,73 @@ class SavesCheckpoints(TheirTrainer):
             super()._save_checkpoint(model, trial, *others, **named)
             return
         folder, step = Path(self._get_output_dir(trial)), self.state.global_step
-        self._know(folder)
-        in_place = self._is_looked_at()
-        saving = Transaction(folder, step, in_place)
-        later = None if in_place else Later(saving.root, self._copies if self._goes_on() else None)
+        self._learn_folder(folder)
+        saving = Transaction(folder, step, in_place=self._is_saving_looked_at())
+        copies = self._checkpoint_copies if self._may_write_beside_steps() else None
+        later = None if saving.in_place else Later(saving.root, copies)
         try:
-            self._saving = saving
+            self._open_transaction = saving
             with _keeping_old_ones(), later.catching() if later else nullcontext():
                 super()._save_checkpoint(model, trial, *others, **named)
             if saving.filled.is_dir():
-                self._point_to_best(folder, saving.filled)
-                checkpoints.write_state(saving.filled, {"run": self._runs[folder], **self._safekeeping.loss(self)})
+                self._point_to_best_checkpoint(folder, saving.filled)
+                state = {"run": self._run_numbers[folder], **self._safekeeping.loss(self)}
+                checkpoints.write_state(saving.filled, state)
         except BaseException:
             saving.abandon()
             raise
         finally:
-            self._saving = None
-        finish = partial(self._finish, saving, later, self.args.save_total_limit, self.state.best_model_checkpoint)
+            self._open_transaction = None
+        limit, best = self.args.save_total_limit, self.state.best_model_checkpoint
+        finish = partial(self._finish_checkpoint, saving, later, limit, best)
         if later and later.copies is not None:
-            self._background.begin(finish)
+            self._checkpoint_writer.begin(finish)
         else:
             finish()
-            self._sealed = (saving.final, step, signature(saving.final)) if saving.final.is_dir() else None
+            self._sealed_checkpoint = (saving.final, step, signature(saving.final)) if saving.final.is_dir() else None
         self._saved_step = step
 
-    def _finish(self, saving: Transaction, later: Later | None, limit: int | None, best: str | None) -> None:
+    def _finish_checkpoint(self, saving: Transaction, later: Later | None, limit: int | None, best: str | None) -> None:
         """Bring a checkpoint to its place, and let older ones go; may run beside the steps."""
         try:
             if later:
                 later.write()
-            saving.commit(self._strangers[saving.folder].get(saving.final.name, ()))
+            saving.commit(self._users_files[saving.folder].get(saving.final.name, ()))
         except BaseException:
             saving.abandon()
             raise
         for name in checkpoints.retire(saving.folder, limit, best):
             say(f"{name} stays beyond save_total_limit={limit}: Pippin deletes only what it wrote itself.")
 
-    def _is_looked_at(self) -> bool:
+    def _is_saving_looked_at(self) -> bool:
         """Whether code of the script's own, or an upload, is told the place of a checkpoint while it is filled."""
         hooks = any(overrides(self, hook) for hook in _HOOKS)
         return self.args.push_to_hub or hooks or overrides(self.model, "save_pretrained")
 
-    def _goes_on(self) -> bool:
+    def _may_write_beside_steps(self) -> bool:
         """Whether steps follow, beside which a copy can be written that nobody looks for meanwhile."""
-        if not self.is_in_train or self._is_leaving or self.control.should_training_stop:
+        if not self.is_in_train or self._is_leaving_training or self.control.should_training_stop:
             return False
         if self.state.global_step >= self.state.max_steps or any(overrides(self, method) for method in _AROUND):
             return False
         if any(listens(callback, "on_save") for callback in self.callback_handler.callbacks):
             return False
-        free = None if self._copies else available_memory()
-        return free is None or free > 2 * self._bytes()
+        free = None if self._checkpoint_copies else available_memory()
+        return free is None or free > 2 * self._checkpoint_bytes()
 
-    def _bytes(self) -> int:
+    def _checkpoint_bytes(self) -> int:
         """About what a copy of the weights and of the optimiser's state takes."""
         states = getattr(self.optimizer, "state", {}).values()
         tensors = [item for state in states for item in getattr(state, "values", tuple)()]
         return sum(item.nbytes for item in [*self.model.parameters(), *tensors] if isinstance(item, torch.Tensor))
 
-    def _after_saving(self) -> None:
+    def _reseal_checkpoint(self) -> None:
         """A script's own callbacks may change a checkpoint, or put something into it: what they leave counts."""
-        if self._sealed is not None:
-            (path, step, before), self._sealed = self._sealed, None
-            reseal(path, step, self._strangers[path.parent].get(path.name, ()), before)
+        if self._sealed_checkpoint is not None:
+            (path, step, before), self._sealed_checkpoint = self._sealed_checkpoint, None
+            reseal(path, step, self._users_files[path.parent].get(path.name, ()), before)
 
-    def _point_to_best(self, folder: Path, written: Path) -> None:
+    def _point_to_best_checkpoint(self, folder: Path, written: Path) -> None:
         """Name the best checkpoint by the place where it will stand."""
         step = getattr(self.state, "best_global_step", None)  # transformers before 4.50 has none
         if step:
@@ -192,11 +194,11 @@ class SavesCheckpoints(TheirTrainer):
 
     def _finalize_training(self, trial: Any, *arguments: Any, **named: Any) -> Any:
         self.wait_for_checkpoint()
-        self._copies = {}
-        with _keeping_old_ones(partial(self._retire_last, Path(self._get_output_dir(trial)))):
+        self._checkpoint_copies = {}
+        with _keeping_old_ones(partial(self._retire_last_checkpoint, Path(self._get_output_dir(trial)))):
             return super()._finalize_training(trial, *arguments, **named)
 
-    def _retire_last(self, folder: Path) -> None:
+    def _retire_last_checkpoint(self, folder: Path) -> None:
         """With a limit of one, only the best checkpoint is left at the end."""
         if self.args.should_save and self.args.save_total_limit == 1 and self.state.best_model_checkpoint:
             checkpoints.retire(folder, 1, self.state.best_model_checkpoint, newest_too=True)

@@ -57,13 +57,13 @@ class Trainer(SavesCheckpoints):
         if tokenizer is not None:  # the name that transformers 4 had
             named.setdefault("processing_class", tokenizer)
         self._backend: Backend | None = None
-        self._forward: PackedForward | None = None
-        self._asked_for: Any = None
-        """The model that ``_forward`` was made for."""
-        self._attention: str | None = None
-        self._guarded: tuple[Any, frozenset[int]] = (None, frozenset())
+        self._packed_forward: PackedForward | None = None
+        self._forward_made_for: Any = None
+        """The model that ``_packed_forward`` was made for."""
+        self._safe_attention: str | None = None
+        self._guarded_model: tuple[Any, frozenset[int]] = (None, frozenset())
         self._ignores_items: bool | None = None
-        self._most_rows = self._longest = 0
+        self._largest_batch = (0, 0)
         self._resumed_from: str | None = None
         self._safekeeping = Safekeeping()
         self._begin_with_no_checkpoint()
@@ -78,22 +78,22 @@ class Trainer(SavesCheckpoints):
 
     @callback_handler.setter
     def callback_handler(self, handler: Any) -> None:
-        handler.call_event = partial(self._call_event, handler.call_event)
+        handler.call_event = partial(self._call_event_heard, handler.call_event)
         self._callback_handler = handler
 
-    def _call_event(self, usual: Any, event: str, *arguments: Any, **named: Any) -> Any:
+    def _call_event_heard(self, usual: Any, event: str, *arguments: Any, **named: Any) -> Any:
         """Pippin hears of an event before the script does, and a checkpoint is there for whoever may look for it."""
-        if self._background.is_busy and any(overrides(each, event) for each in self.callback_handler.callbacks):
+        if self._checkpoint_writer.is_busy and any(overrides(each, event) for each in self.callback_handler.callbacks):
             self.wait_for_checkpoint()
         self._safekeeping.hear(event, self)
         if event == "on_train_begin":
-            self._take_up()
+            self._take_up_checkpoint()
         found = usual(event, *arguments, **named)
         if event == "on_save":
-            self._after_saving()
+            self._reseal_checkpoint()
         return found
 
-    def _take_up(self) -> None:
+    def _take_up_checkpoint(self) -> None:
         if self._resumed_from is not None:
             self._safekeeping.take_up_loss(self, checkpoints.read_state(Path(self._resumed_from)))
         self._recompute_with_same_dropout()
@@ -144,17 +144,18 @@ class Trainer(SavesCheckpoints):
         """While it lasts, calls of the model leave the padding out, or are made safe at least."""
         if self._backend is None:
             return nullcontext()
-        if self._asked_for is not self.model:  # model_init makes new ones
-            self._asked_for, self._forward = self.model, self._make_forward(self._backend)
-            self._attention = None if self._forward else safe_attention(self.model, self.args, self._backend)
-        if self._forward is not None:
-            return self._forward.standing_in(until_backward)
-        return nullcontext() if self._attention is None else attending(self.model, self._attention)
+        if self._forward_made_for is not self.model:  # model_init makes new ones
+            self._forward_made_for, self._packed_forward = self.model, self._make_forward(self._backend)
+            if self._packed_forward is None:
+                self._safe_attention = safe_attention(self.model, self.args, self._backend)
+        if self._packed_forward is not None:
+            return self._packed_forward.standing_in(until_backward)
+        return nullcontext() if self._safe_attention is None else attending(self.model, self._safe_attention)
 
     def _make_forward(self, backend: Backend) -> PackedForward | None:
         if self.rows_plan().value == AS_GIVEN:
             return None
-        hooks = self._guarded[1] if self._guarded[0] is self.model else frozenset()
+        hooks = self._guarded_model[1] if self._guarded_model[0] is self.model else frozenset()
         return forward_for(self.model, backend, _say_refusal, self.args.bf16 or self.args.fp16, hooks)
 
     def _refuse_too_many_rows(self, inputs: Any) -> None:
@@ -162,9 +163,10 @@ class Trainer(SavesCheckpoints):
         if self._backend is None or not isinstance(ids, torch.Tensor) or ids.dim() != 2:
             return
         rows, length = ids.shape
-        if rows > self._most_rows or length > self._longest:  # else it was looked at before
-            self._most_rows, self._longest = max(rows, self._most_rows), max(length, self._longest)
-            refuse_too_many_rows(self.model, self.args, self._backend, self._most_rows, self._longest)
+        most_rows, longest = self._largest_batch
+        if rows > most_rows or length > longest:  # else it was looked at before
+            self._largest_batch = max(rows, most_rows), max(length, longest)
+            refuse_too_many_rows(self.model, self.args, self._backend, *self._largest_batch)
 
     # The scale of accumulated losses
 
@@ -191,14 +193,14 @@ class Trainer(SavesCheckpoints):
 
     def train(self, resume_from_checkpoint: Any = None, *arguments: Any, **named: Any) -> Any:
         self._begin_saving()
-        resume = self._found(resume_from_checkpoint)
+        resume = self._checkpoint_to_resume(resume_from_checkpoint)
         self._resumed_from = os.fspath(resume) if isinstance(resume, (str, os.PathLike)) else None
         is_trial = named.get("trial", arguments[0] if arguments else None) is not None
         self._safekeeping.first_step = math.inf
         # Other processes would be waited for, and may be gone; a trial of a search is given up on purpose.
         asked = str(getattr(self.args.save_strategy, "value", self.args.save_strategy)) != "no"
         self._safekeeping.is_wanted = asked and not is_trial and self.args.world_size == 1
-        self._announce()
+        self._announce_rows()
         minds_termination = not getattr(self.args, "enable_jit_checkpoint", False)
         with (
             kept_awake(True, lambda: None),
@@ -215,11 +217,11 @@ class Trainer(SavesCheckpoints):
                     die_by_termination()
                 raise
 
-    def _announce(self) -> None:
+    def _announce_rows(self) -> None:
         """Say once how rows go through the model, and guard the model against the device's faults."""
-        self._asked_for = None  # the script may have changed the model
-        if self.model_init is None and self._backend is not None and self._guarded[0] is not self.model:
-            self._guarded = (self.model, guarded(self.model, self._backend))
+        self._forward_made_for = None  # the script may have changed the model
+        if self.model_init is None and self._backend is not None and self._guarded_model[0] is not self.model:
+            self._guarded_model = (self.model, guarded(self.model, self._backend))
         rows = self.rows_plan()
         if self.is_world_process_zero():
             say(f"rows go through {type(self.model).__name__} {rows.value}: {rows.reason}.")
@@ -228,7 +230,7 @@ class Trainer(SavesCheckpoints):
         model = super().call_model_init(trial)
         backend = _backend_of(self.args.device)
         if backend is not None:
-            self._guarded = (model, guarded(model, backend))
+            self._guarded_model = (model, guarded(model, backend))
         return model
 
     def _recompute_with_same_dropout(self) -> None:
@@ -261,7 +263,7 @@ class Trainer(SavesCheckpoints):
 
     # Checkpoints
 
-    def _found(self, asked: Any) -> Any:
+    def _checkpoint_to_resume(self, asked: Any) -> Any:
         """The checkpoint to go on from: of our own choice where the script only says that it wants one."""
         if isinstance(asked, str) and not os.path.isdir(asked) and asked.lower() in ("true", "false"):
             asked = asked.lower() == "true"  # a flag is text
@@ -292,7 +294,7 @@ class Trainer(SavesCheckpoints):
             say(explained)
         try:
             self.wait_for_checkpoint()
-            self._copies = {}
+            self._checkpoint_copies = {}
         except Exception as trouble:
             say(f"the last checkpoint could not be written ({type(trouble).__name__}: {trouble}).")
         if not self._safekeeping.is_wanted or not self._safekeeping.can_save_step(step):
@@ -301,13 +303,13 @@ class Trainer(SavesCheckpoints):
         try:
             if self._saved_step != step:
                 self._safekeeping.go_back_to_step()
-                self._is_leaving = True
+                self._is_leaving_training = True
                 self._save_checkpoint(self.model_wrapped, None)
         except Exception as trouble:  # the script's own error matters more
             say(f"no checkpoint could be written ({type(trouble).__name__}: {trouble}).")
             return
         finally:
-            self._is_leaving = False
+            self._is_leaving_training = False
         say(f"step {step} is saved in {path}: train(resume_from_checkpoint=True) goes on from there.", again=True)
 
 

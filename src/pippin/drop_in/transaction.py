@@ -14,6 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pippin.checkpoints.manifest import NAME, problem_of, read, seal
+from pippin.drop_in.words import say
 from pippin.files import is_own_folder, sync
 
 #: In the hidden folder: what stood in the place of the new checkpoint, and the mark that this one is filled in place.
@@ -29,10 +30,14 @@ class Transaction:
         self.hidden = folder / f".checkpoint-{step}.partial"
         recover(folder)
         self.hidden.mkdir(parents=True)
+        if os.path.lexists(self.final) and not is_own_folder(self.final):
+            aside = _free(self.final.with_name(f"{self.final.name}.moved"))
+            os.rename(self.final, aside)
+            say(f"{self.final} was no folder of its own: a checkpoint stands there now, and it is {aside.name}.")
         self._before: set[Path] = set()
         if in_place:
             (self.hidden / _IN_PLACE).touch()
-            if is_own_folder(self.final) and read(self.final) is not None:
+            if read(self.final) is not None:
                 os.rename(self.final, self.hidden / _REPLACED)
             self._before = set(self.final.rglob("*")) | ({self.final} if self.final.exists() else set())
 
@@ -54,7 +59,7 @@ class Transaction:
             seal(self.filled, self.step, leave_out=strangers if self.in_place else ())
             _take_over(self.hidden / _REPLACED if self.in_place else self.final, self.filled)
             if not self.in_place:
-                if os.path.lexists(self.final):  # a rename cannot replace a folder that is not empty
+                if self.final.exists():  # a rename cannot replace a folder that is not empty
                     os.rename(self.final, self.hidden / _REPLACED)
                 os.rename(self.filled, self.final)
             sync(self.folder)
