@@ -11,7 +11,7 @@ from small_trainer import Rows, arguments, small_model
 
 pytest.importorskip("accelerate")
 
-from pippin.checkpoints.manifest import problem_of  # noqa: E402
+from pippin.checkpoints.manifest import problem_of, read  # noqa: E402
 from pippin.drop_in import checkpoints, words  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 
@@ -44,8 +44,15 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("push", [False, True], ids=["staged", "in place"])
-def test_folders_of_the_users_stay(train, tmp_path, push, capsys):
+class Hooked(Trainer):
+    """Its checkpoints are filled where they stand."""
+
+    def _save(self, *arguments, **named):
+        super()._save(*arguments, **named)
+
+
+@pytest.mark.parametrize("kind", [Trainer, Hooked], ids=["staged", "in place"])
+def test_folders_of_the_users_stay(train, tmp_path, kind, capsys):
     """Whatever they are called, and whatever is in them."""
     mine = {
         "checkpoint-1": {"notes.txt": "mine"},
@@ -59,11 +66,7 @@ def test_folders_of_the_users_stay(train, tmp_path, push, capsys):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    class Hooked(Trainer):
-        def _save(self, *arguments, **named):
-            super()._save(*arguments, **named)
-
-    train(Hooked if push else Trainer)
+    train(kind)
     assert names(tmp_path / "run") == sorted([*mine, "checkpoint-10", "checkpoint-12"])
     for folder, files in mine.items():
         for name, text in files.items():
@@ -175,6 +178,22 @@ def test_half_a_checkpoint_is_never_gone_on_from(train, tmp_path, asked, capsys)
     assert trainer.state.log_history[-1]["step"] == 5
     assert (tmp_path / "run" / "checkpoint-6.unfinished" / "notes.txt").read_text() == "mine"
     assert not half.exists()
+
+
+@pytest.mark.parametrize("kind", [Trainer, Hooked], ids=["staged", "in place"])
+@pytest.mark.parametrize("marked", [False, True], ids=["of transformers' own", "half of ours"])
+def test_what_is_written_over_is_ours(train, tmp_path, kind, marked):
+    """Files that stood there under names that a checkpoint needs are no longer the user's."""
+    before = half_written(tmp_path / "run", 2, marked)
+    for name in ("config.json", "model.safetensors", "optimizer.pt", "notes.txt"):
+        (before / name).write_text("there before")
+    train(kind, max_steps=2)
+    assert problem_of(before) is None
+    assert {"config.json", "model.safetensors", "optimizer.pt", "trainer_state.json"} <= set(read(before).files)
+    train(kind)
+    assert not (before / "model.safetensors").exists()
+    notes = before.with_name("checkpoint-2.unfinished" if marked else "checkpoint-2") / "notes.txt"
+    assert notes.read_text() == "there before"
 
 
 def test_what_half_a_checkpoint_replaced_comes_back(train, tmp_path):

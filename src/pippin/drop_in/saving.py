@@ -18,7 +18,7 @@ from transformers import trainer as their_module
 from pippin.drop_in import checkpoints
 from pippin.drop_in.later import Background, Copies, Later
 from pippin.drop_in.safekeeping import Safekeeping
-from pippin.drop_in.transaction import Transaction, reseal, signature
+from pippin.drop_in.transaction import Transaction, recover, reseal, signature
 from pippin.drop_in.whose import listens, overrides
 from pippin.drop_in.words import say
 from pippin.machine.backends.base import Backend
@@ -62,13 +62,14 @@ class SavesCheckpoints(TheirTrainer):
 
     def _begin_saving(self) -> None:
         """For a training that begins."""
-        self.wait_for_checkpoint()
         self._users_files, self._run_numbers, self._sealed_checkpoint, self._saved_step = {}, {}, None, -1
         self._learn_folder(Path(self._get_output_dir(None)))
 
     def _learn_folder(self, folder: Path) -> None:
         """Learn what is there before anything is written."""
         if folder not in self._run_numbers:
+            for name, reason in recover(folder):
+                say(f"{name} is not whole: {reason}.")
             self._run_numbers[folder] = checkpoints.next_run(folder)
             self._users_files[folder] = checkpoints.strangers(folder)
 

@@ -192,8 +192,9 @@ class Trainer(SavesCheckpoints):
     # Training that leaves a checkpoint whatever happens
 
     def train(self, resume_from_checkpoint: Any = None, *arguments: Any, **named: Any) -> Any:
-        self._begin_saving()
+        self.wait_for_checkpoint()
         resume = self._checkpoint_to_resume(resume_from_checkpoint)
+        self._begin_saving()
         self._resumed_from = os.fspath(resume) if isinstance(resume, (str, os.PathLike)) else None
         is_trial = named.get("trial", arguments[0] if arguments else None) is not None
         self._safekeeping.first_step = math.inf

@@ -34,12 +34,12 @@ class Transaction:
             aside = _free(self.final.with_name(f"{self.final.name}.moved"))
             os.rename(self.final, aside)
             say(f"{self.final} was no folder of its own: a checkpoint stands there now, and it is {aside.name}.")
-        self._before: set[Path] = set()
         if in_place:
             (self.hidden / _IN_PLACE).touch()
             if read(self.final) is not None:
                 os.rename(self.final, self.hidden / _REPLACED)
-            self._before = set(self.final.rglob("*")) | ({self.final} if self.final.exists() else set())
+        self._there = {self.final, *self.final.rglob("*")} if self.final.exists() else set()
+        self._before = signature(self.final)
 
     @property
     def root(self) -> Path:
@@ -56,7 +56,9 @@ class Transaction:
         ``strangers`` are the user's files where it will stand: they stay, and the manifest does not name them.
         """
         if self.filled.is_dir():
-            seal(self.filled, self.step, leave_out=strangers if self.in_place else ())
+            now = signature(self.filled)
+            theirs = [name for name in strangers if self.in_place and now.get(name) == self._before.get(name)]
+            seal(self.filled, self.step, leave_out=theirs)
             _take_over(self.hidden / _REPLACED if self.in_place else self.final, self.filled)
             if not self.in_place:
                 if self.final.exists():  # a rename cannot replace a folder that is not empty
@@ -69,9 +71,9 @@ class Transaction:
     def abandon(self) -> None:
         """Leave nothing of it, and everything else as it was."""
         if self.in_place:
-            for path in sorted(set(self.final.rglob("*")) - self._before, reverse=True):
+            for path in sorted(set(self.final.rglob("*")) - self._there, reverse=True):
                 path.rmdir() if is_own_folder(path) else path.unlink()
-            if self.final not in self._before and self.final.is_dir():
+            if self.final not in self._there and self.final.is_dir():
                 self.final.rmdir()
         _bring_back(self.hidden, self.final)
 
@@ -105,10 +107,12 @@ def signature(path: Path) -> dict[str, tuple[int, int, int]]:
 def reseal(path: Path, step: int, strangers: Collection[str], before: dict[str, tuple[int, int, int]]) -> None:
     """Write a manifest anew where a script's own code has changed its checkpoint since, or put something into it."""
     manifest, now = read(path), signature(path)
-    if manifest is None or (now == before and set(now) - set(strangers) == set(manifest.files)):
+    if manifest is None:
         return
-    (path / NAME).unlink()  # until it is written anew, nothing can be told of this checkpoint
-    seal(path, step, leave_out=strangers)
+    theirs = set(strangers) - set(manifest.files)
+    if now != before or set(now) - theirs != set(manifest.files):
+        (path / NAME).unlink()  # until it is written anew, nothing can be told of this checkpoint
+        seal(path, step, leave_out=theirs)
 
 
 def _bring_back(hidden: Path, final: Path) -> None:
