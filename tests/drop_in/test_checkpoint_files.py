@@ -185,7 +185,7 @@ def test_half_a_checkpoint_is_never_gone_on_from(train, tmp_path, asked, capsys)
 def test_what_is_written_over_is_ours(train, tmp_path, kind, marked):
     """Files that stood there under names that a checkpoint needs are no longer the user's."""
     before = half_written(tmp_path / "run", 2, marked)
-    for name in ("config.json", "model.safetensors", "optimizer.pt", "notes.txt"):
+    for name in ("config.json", "model.safetensors", "optimizer.pt", "manifest.json", "notes.txt"):
         (before / name).write_text("there before")
     train(kind, max_steps=2)
     assert problem_of(before) is None

@@ -50,15 +50,15 @@ class Transaction:
     def filled(self) -> Path:
         return self.root / self.final.name
 
-    def commit(self, strangers: Collection[str] = ()) -> bool:
-        """Seal the checkpoint and put it into its place; whether there is one: a script may write elsewhere.
+    def commit(self, strangers: Collection[str] = ()) -> None:
+        """Seal the checkpoint and put it into its place, where there is one: a script may write elsewhere.
 
         ``strangers`` are the user's files where it will stand: they stay, and the manifest does not name them.
         """
         if self.filled.is_dir():
             now = signature(self.filled)
             theirs = [name for name in strangers if self.in_place and now.get(name) == self._before.get(name)]
-            seal(self.filled, self.step, leave_out=theirs)
+            seal(self.filled, self.step, leave_out=[NAME, *theirs])
             _take_over(self.hidden / _REPLACED if self.in_place else self.final, self.filled)
             if not self.in_place:
                 if self.final.exists():  # a rename cannot replace a folder that is not empty
@@ -66,7 +66,6 @@ class Transaction:
                 os.rename(self.filled, self.final)
             sync(self.folder)
         _bring_back(self.hidden, self.final)
-        return self.final.is_dir()
 
     def abandon(self) -> None:
         """Leave nothing of it, and everything else as it was."""
@@ -111,8 +110,7 @@ def reseal(path: Path, step: int, strangers: Collection[str], before: dict[str, 
         return
     theirs = set(strangers) - set(manifest.files)
     if now != before or set(now) - theirs != set(manifest.files):
-        (path / NAME).unlink()  # until it is written anew, nothing can be told of this checkpoint
-        seal(path, step, leave_out=theirs)
+        seal(path, step, leave_out={NAME, *theirs})
 
 
 def _bring_back(hidden: Path, final: Path) -> None:
