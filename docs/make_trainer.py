@@ -26,6 +26,10 @@ Names that transformers removed work again: by keyword, on the command line of a
 and in its JSON files. They are turned into today's names, and scripts can read both. Where a former name and today's
 contradict each other, both are named and nothing starts. A release of transformers that still has a former name treats
 it as it always did.
+
+They exist only where they are used: `to_dict()`, `fields()`, the printed settings and `--help` show transformers' own
+names, and a former one only where it was given. A script that declares such a name itself, in a class beside
+`TrainingArguments` or in a subclass of it, has a setting of its own: it means what the script makes of it.
 """
 
 

@@ -79,6 +79,11 @@ JOBS = {
     ),
     "lora": Job("lora.py", ON_TREC),
     "tagging": Job("tagging.py", f"{ON_TREC} --batch_size 32"),
+    "translation": Job(
+        "translation.py",
+        "--train {mrpc}.csv --dev {mrpc_test}.csv --model {writes} --epochs {epochs} --logging_steps {every} "
+        "--output_dir out",
+    ),
 }
 
 
@@ -115,6 +120,23 @@ def without_dropout(model: Path, folder: Path) -> Path:
     config = json.loads((folder / "config.json").read_text())
     config.update(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, classifier_dropout=0.0)
     (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def that_writes(model: Path, folder: Path) -> Path:
+    """An encoder-decoder with random weights and another model's tokenizer."""
+    import torch
+    from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    config = T5Config(
+        vocab_size=len(tokenizer), d_model=256, d_kv=32, d_ff=1024, num_layers=4, num_heads=8, dropout_rate=0.0,
+        pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.sep_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    T5ForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 
@@ -221,6 +243,7 @@ def main() -> int:
         names = {
             **prepared(arguments.data, arguments.rows, arguments.tests, scratch),
             "model": str(without_dropout(arguments.model or Path(builtin_model()), scratch / "model")),
+            "writes": str(that_writes(arguments.model or Path(builtin_model()), scratch / "writes")),
             "epochs": str(arguments.epochs),
             "steps": str(arguments.epochs * -(-arguments.rows // 32)),
             "every": str(arguments.logging_steps),

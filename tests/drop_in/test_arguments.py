@@ -16,8 +16,9 @@ import torch
 from transformers import HfArgumentParser
 
 from pippin.drop_in import arguments
-from pippin.drop_in.arguments import MISSING, Seq2SeqTrainingArguments, TrainingArguments
+from pippin.drop_in.arguments import Seq2SeqTrainingArguments, TrainingArguments
 from pippin.drop_in.fields import REMOVED
+from pippin.drop_in.translation import MISSING
 from pippin.errors import Mistakes, PippinError
 
 pytest.importorskip("accelerate")
@@ -69,7 +70,6 @@ def removed(*names: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch):
-    monkeypatch.setattr(arguments, "_set_here", {})
     for name in ("TENSORBOARD_LOGGING_DIR", "RAY_SCOPE", "WORLD_SIZE", "ACCELERATE_USE_CPU"):
         monkeypatch.setenv(name, "")  # so that it is put back
         monkeypatch.delenv(name)
@@ -119,7 +119,9 @@ def test_switches_stand_alone(name):
 
 @removed("no_cuda")
 def test_help_teaches_what_became_of_a_name():
-    text = " ".join(HfArgumentParser(TrainingArguments).format_help().split())
+    parser = HfArgumentParser(TrainingArguments)
+    parser.parse_args_into_dataclasses(["--output_dir", "out", "--no_cuda"], look_for_args_file=False)
+    text = " ".join(parser.format_help().split())
     assert "Gone since transformers 5.0. Now `use_cpu`: no GPU of any kind is used." in text
 
 
@@ -148,25 +150,13 @@ def test_what_scripts_read_though_they_never_gave_it():
     assert TrainingArguments("out", eval_strategy="epoch").evaluation_strategy == "epoch"
 
 
-@removed("logging_dir")
-def test_logging_folder_becomes_the_variable_that_tensorboard_is_given(monkeypatch):
-    args = TrainingArguments("out", logging_dir="~/logs")
-    assert args.logging_dir == "~/logs"
-    assert os.environ["TENSORBOARD_LOGGING_DIR"] == os.path.expanduser("~/logs")
-    parse("--logging_dir", "second")
-    assert os.environ["TENSORBOARD_LOGGING_DIR"] == "second", "what was set here may be set again"
-    assert TrainingArguments("out").logging_dir == "second"
-    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", "users")
-    TrainingArguments("out", logging_dir="third")
-    assert os.environ["TENSORBOARD_LOGGING_DIR"] == "users"
-
-
-@removed("ray_scope")
-def test_ray_scope_becomes_a_variable():
-    TrainingArguments("out", ray_scope="last")
+@removed("logging_dir", "ray_scope")
+def test_what_became_a_variable_is_kept_for_the_trainer():
+    args = parse("--logging_dir", "~/logs", "--ray_scope", "all")
+    assert (args.logging_dir, args.ray_scope) == ("~/logs", "all")
+    assert "TENSORBOARD_LOGGING_DIR" not in os.environ
     assert "RAY_SCOPE" not in os.environ
-    TrainingArguments("out", ray_scope="all")
-    assert os.environ["RAY_SCOPE"] == "all"
+    assert TrainingArguments("out").logging_dir == os.path.join("out", "runs"), "it is the other arguments' own"
 
 
 def test_backend_between_processes(monkeypatch):
@@ -287,7 +277,7 @@ def test_without_accelerate_it_says_what_to_type(monkeypatch):
 @dataclasses.dataclass
 class OwnArguments(TrainingArguments):
     extra: int = 1
-    evaluation_strategy: str = "epoch"
+    eval_strategy: str = "epoch"
     per_device_train_batch_size: int = 4
 
 

@@ -201,9 +201,32 @@ def test_a_script_leaves_the_same_behind(name, run, packed):
         assert any(place.endswith((f".{figure}", f":{figure}")) for place in found.by), f"{figure} was never logged"
 
 
-def test_models_without_a_fast_path_are_left_alone(run, packed, capsys):
-    words = [*ON_WORDS, "--epochs", 2, "--batch_size", 8]
-    theirs, ours = (run(side, "tagging.py", words) for side in ("theirs", "ours"))
+@pytest.fixture(scope="module")
+def writes(model, tmp_path_factory):
+    """A tiny model that turns texts into texts."""
+    import torch
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-t5"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    config = transformers.T5Config(
+        vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, dropout_rate=0.0,
+        pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.sep_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+TRANSLATION = ["--train", "{pairs}", "--dev", "{dev_pairs}", "--batch_size", 8, "--save_steps", 2, *USUAL]
+
+
+@pytest.mark.parametrize("script", ["tagging.py", "translation.py"])
+def test_models_without_a_fast_path_are_left_alone(run, packed, capsys, script, writes):
+    others = [*ON_WORDS, "--epochs", 2, "--batch_size", 8]
+    words = [*TRANSLATION, "--model", writes] if script == "translation.py" else others
+    theirs, ours = (run(side, script, words) for side in ("theirs", "ours"))
     assert outputs.apart(theirs, ours).most() == 0.0
     assert_same(theirs, ours)
     assert not packed

@@ -1,23 +1,26 @@
-"""Checkpoints in transformers' own layout that are whole or not there, and the newest of them that can be trusted."""
+"""Checkpoints in transformers' own layout that are whole or not there, and the newest of them that can be trusted.
+
+Only what a manifest of ours names is ever deleted: other folders and files are the user's, whatever they are called.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pippin.files import sync
-from pippin.runs.checkpoints.manifest import NAME, problem_of, seal
+from pippin.drop_in.transaction import recover
+from pippin.files import is_own_folder, replace_text
+from pippin.runs.checkpoints.manifest import NAME, problem_of, read
 
 _WHOLE = re.compile(r"checkpoint-(\d+)")
 _STATE = "trainer_state.json"
-#: Where a checkpoint lies for the moment in which another takes its place.
-_REPLACED = "replaced"
+#: What the next step depends on and transformers does not save.
+_OURS = "pippin_state.json"
 
 
 @dataclass(frozen=True)
@@ -29,64 +32,16 @@ class Found:
     """Name and reason."""
 
 
-@contextmanager
-def staged(folder: Path, step: int) -> Iterator[Path]:
-    """Gives a hidden folder in which `checkpoint-N` is to be filled; it takes its place when it is on the disk."""
-    name = f"checkpoint-{step}"
-    staging = folder / f".{name}.partial"
-    drop_leftovers(folder)
-    staging.mkdir(parents=True)
-    try:
-        yield staging
-        if (staging / name).is_dir():  # else the script writes to a place of its own
-            _take_over(folder / name, staging / name)
-            seal(staging / name, step)
-            _replace(staging / name, folder / name)
-            sync(folder)
-    finally:
-        drop_leftovers(folder)
-
-
-def _take_over(old: Path, new: Path) -> None:
-    """Keep what a script, or somebody, has put beside the files of a checkpoint that is written anew."""
-    for path in old.iterdir() if old.is_dir() else ():
-        if path.name == NAME or (new / path.name).exists():
-            continue
-        if path.is_dir():
-            shutil.copytree(path, new / path.name)
-        else:
-            shutil.copy2(path, new / path.name)
-
-
-def _replace(new: Path, final: Path) -> None:
-    """Put a folder where one of the same name may stand: a rename cannot replace one that is not empty."""
-    if final.exists():
-        os.rename(final, new.parent / _REPLACED)
-    os.rename(new, final)
-
-
-def drop_leftovers(folder: Path) -> None:
-    """Remove what a save left behind, or was killed in; what it had moved away and not replaced goes back."""
-    for path in folder.glob(".checkpoint-*.partial"):
-        if not path.is_dir() or path.is_symlink():
-            continue
-        final = folder / path.name.removeprefix(".").removesuffix(".partial")
-        if (path / _REPLACED).is_dir() and not final.exists():
-            os.rename(path / _REPLACED, final)
-        shutil.rmtree(path, ignore_errors=True)
-
-
 def newest(folder: Path) -> Found:
     """The newest checkpoint of which nothing is missing or damaged.
 
-    Ours say when they were written, so that a shorter run counts where a longer one was before. Of transformers' own
-    only the step is to be trusted: a copy has other times.
+    Ours say which training wrote them, so that a shorter one counts where a longer one was before. Of transformers' own
+    only the step is to be trusted. No clock is: one that is set back would turn the order round.
     """
-    drop_leftovers(folder)
-    passed_over: list[tuple[str, str]] = []
+    passed_over = list(recover(folder))
     candidates = _checkpoints(folder)
     all_ours = all((path / NAME).exists() for path in candidates)
-    for path in sorted(candidates, key=_written if all_ours else _step, reverse=True):
+    for path in sorted(candidates, key=_order if all_ours else _step, reverse=True):
         problem = problem_of(path) if (path / NAME).exists() else _foreign_problem(path)
         if problem is None:
             return Found(path, tuple(passed_over))
@@ -94,31 +49,92 @@ def newest(folder: Path) -> Found:
     return Found(None, tuple(passed_over))
 
 
-def retire(folder: Path, limit: int | None, best: str | None) -> None:
-    """Delete the oldest beyond the limit, never the newest and never the best one."""
+def retire(folder: Path, limit: int | None, best: str | None, newest_too: bool = False) -> list[str]:
+    """Delete the oldest of ours beyond the limit, never the best one and never the newest, unless that is asked for.
+
+    Returns the names of those beyond it that are not ours.
+    """
     if not limit or limit < 0:
+        return []
+    ours = sorted((path for path in _checkpoints(folder) if is_own_folder(path) and read(path)), key=_order)
+    kept = {Path(best).name} if best else set()
+    if not newest_too:
+        kept |= {path.name for path in ours[-1:]}
+    surplus = len(ours) - max(limit, len(kept))
+    for path in [path for path in ours if path.name not in kept][: max(surplus, 0)]:
+        drop(path)
+    left = _checkpoints(folder)
+    return sorted(path.name for path in left if not (path / NAME).exists()) if len(left) > limit else []
+
+
+def drop(path: Path) -> None:
+    """Delete the files that a checkpoint's manifest names; whatever else somebody put there stays."""
+    manifest = read(path)
+    if manifest is None:
         return
-    by_age = sorted(_checkpoints(folder), key=_written)
-    kept = {by_age[-1].name, Path(best).name if best else by_age[-1].name}
-    surplus = len(by_age) - max(limit, len(kept))
-    for path in [path for path in by_age if path.name not in kept][: max(surplus, 0)]:
-        shutil.rmtree(path, ignore_errors=True)
+    # The manifest goes last: after a crash in here a file is missing, and what is left can still be dropped.
+    for name in (*manifest.files, NAME):
+        file = path / name
+        if not any(part.is_symlink() for part in (file, *file.parents[: len(Path(name).parts) - 1])):
+            file.unlink(missing_ok=True)
+    folders = {path, *(folder for name in manifest.files for folder in (path / name).parents if path in folder.parents)}
+    for emptied in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
+        with suppress(OSError):  # not empty, or gone
+            emptied.rmdir()
+
+
+def strangers(folder: Path) -> dict[str, frozenset[str]]:
+    """By checkpoint, the files that no manifest names: what is there before a training begins is the user's."""
+    return {path.name: frozenset(_files(path) - set(_named(path))) for path in _folders(folder)}
+
+
+def next_run(folder: Path) -> int:
+    """The number of the training that is about to write here, above those of all that did."""
+    return 1 + max((_run(path) for path in _checkpoints(folder)), default=0)
+
+
+def write_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Put what the next step depends on beside transformers' own state."""
+    replace_text(path / _OURS, json.dumps(state) + "\n")
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """What ``write_state`` wrote; nothing where a checkpoint is not ours."""
+    with suppress(OSError, ValueError):
+        state = json.loads((path / _OURS).read_text(encoding="utf-8"))
+        if isinstance(state, dict):
+            return state
+    return {}
 
 
 def _checkpoints(folder: Path) -> list[Path]:
+    """Folders that are one, or were meant to be; not those where only somebody's notes are left."""
+    signs = (NAME, _STATE, "*.safetensors", "*.bin")
+    return [path for path in _folders(folder) if any(True for sign in signs for _ in path.glob(sign))]
+
+
+def _folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return [path for path in folder.iterdir() if _WHOLE.fullmatch(path.name) and path.is_dir()]
 
 
-def _written(path: Path) -> tuple[float, int]:
-    """When a checkpoint was written, then its step. Ours say when; a copy of them has other times on its files."""
-    step = _step(path)
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        return float(json.loads((path / NAME).read_text(encoding="utf-8"))["time"]), step
-    with suppress(OSError):
-        return (path / _STATE).stat().st_mtime, step
-    return path.stat().st_mtime, step
+def _files(path: Path) -> set[str]:
+    return {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir()}
+
+
+def _named(path: Path) -> tuple[str, ...]:
+    manifest = read(path)
+    return (NAME, *manifest.files) if manifest else ()
+
+
+def _order(path: Path) -> tuple[int, int]:
+    return _run(path), _step(path)
+
+
+def _run(path: Path) -> int:
+    number = read_state(path).get("run")
+    return number if isinstance(number, int) else 0
 
 
 def _step(path: Path) -> int:

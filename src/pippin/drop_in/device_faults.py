@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pippin.drop_in.errors import Refusal
 from pippin.drop_in.packed_forward import hooks_of
-from pippin.errors import PippinError
 from pippin.machine.drivers.base import Backend
 from pippin.machine.work import Work
 from pippin.models.attention import work_of
@@ -23,20 +23,24 @@ def guarded(model: Any, backend: Backend) -> frozenset[int]:
     return hooks_of(model.modules()) - before
 
 
-@contextmanager
-def attending_safely(model: Any, args: Any, backend: Backend) -> Iterator[None]:
-    """Within, a model attends plainly where the device's fused attention would be wrong for it."""
+def safe_attention(model: Any, args: Any, backend: Backend) -> str | None:
+    """The attention that is right for a model where the device's fused one would be wrong; None where it is right."""
     config = getattr(model, "config", None)
-    own = getattr(config, "_attn_implementation", None)
-    safe = backend.attention(_work(config, args)) if own == "sdpa" else None
-    if safe is None or config is None:
+    return None if config is None else backend.attention(_work(config, args))
+
+
+@contextmanager
+def attending(model: Any, attention: str) -> Iterator[None]:
+    """Within, a model attends in this way in place of the fused one."""
+    own = getattr(model.config, "_attn_implementation", None)
+    if own != "sdpa":
         yield
         return
-    config._attn_implementation = safe
+    model.config._attn_implementation = attention
     try:
         yield
     finally:
-        config._attn_implementation = own
+        model.config._attn_implementation = own
 
 
 def refuse_too_many_rows(model: Any, args: Any, backend: Backend, rows: int, length: int) -> None:
@@ -54,7 +58,7 @@ def refuse_too_many_rows(model: Any, args: Any, backend: Backend, rows: int, len
         if most
         else "Shorten the rows, or train on the CPU with use_cpu=True."
     )
-    raise PippinError(f"{rows} rows of {length} tokens at once are too many for this device: {why}. {advice}")
+    raise Refusal(f"{rows} rows of {length} tokens at once are too many for this device: {why}. {advice}")
 
 
 def refuse_nan(predictions: Any, device: str) -> None:
@@ -68,7 +72,7 @@ def refuse_nan(predictions: Any, device: str) -> None:
     rows = np.flatnonzero(np.isnan(predictions).reshape(len(predictions), -1).any(1))
     if len(rows):
         gpu = f"a fault of the device {device}: set use_cpu=True, or take another release of torch; "
-        raise PippinError(
+        raise Refusal(
             f"{len(rows)} of {len(predictions)} predictions are NaN, the first being that of row {rows[0]} (from 0). "
             f"Likely causes: {gpu if device != 'cpu' else ''}numbers beyond the range of fp16; broken weights."
         )

@@ -191,7 +191,10 @@ GENERATION = {
 SAVING = {
     "save_strategy": _engine(f"`no`, `steps`, `epoch` or `best`. {_WHOLE}"),
     "save_steps": _engine(f"Steps between checkpoints; {_RATIO}."),
-    "save_total_limit": _honoured("The oldest ones beyond it go, once the new one is whole; the best one stays."),
+    "save_total_limit": _engine(
+        "The oldest ones beyond it go, by run and step, once the new one is whole; the best one stays. Of a folder "
+        "only the files that Pippin or the script wrote at that save are deleted."
+    ),
     "save_only_model": _honoured("No optimiser, schedule or random state: small, but nothing can be resumed from it."),
     "save_on_each_node": _honoured("For several computers without a shared disk."),
     "enable_jit_checkpoint": _honoured("A checkpoint on SIGTERM; under Pippin SIGTERM leaves one without it too."),
@@ -232,10 +235,10 @@ DEVICES = {
     "accelerator_config": _honoured("How accelerate hands batches out; a dict or a JSON file."),
 }
 HUB = {
-    "push_to_hub": _honoured("Uploads as transformers does. Checkpoints are then written in place, not staged."),
+    "push_to_hub": _honoured("Uploads as transformers does. Checkpoints are then filled where they stand."),
     "hub_model_id": _honoured("The repository; else the name of `output_dir`."),
     "hub_strategy": _honoured("What is uploaded, and when."),
-    "hub_token": _honoured("Never shown when the settings are printed. Better: `hf auth login`."),
+    "hub_token": _honoured("Neither printed nor written into `training_args.bin`. Better: `hf auth login`."),
     "hub_private_repo": _honoured("Only where the repository is made by this run."),
     "hub_always_push": _honoured("False passes over an upload while the one before it is still under way."),
     "hub_revision": _honoured("The branch that is uploaded to."),
@@ -304,7 +307,7 @@ REMOVED: dict[str, Removed] = {
         _OPTIONAL_TEXT,
         None,
         "5.15",
-        _honoured("Now the variable TENSORBOARD_LOGGING_DIR, which is set to it unless you have set it."),
+        _honoured("Where TensorBoard's callback of the same Trainer writes, unless TENSORBOARD_LOGGING_DIR is set."),
     ),
     "save_safetensors": Removed(
         bool, True, "5.0", _refused("when false: models are never pickled", "Models are always saved as safetensors.")
@@ -324,7 +327,9 @@ REMOVED: dict[str, Removed] = {
     "past_index": Removed(
         int, -1, "5.0", _refused("when 0 or more", "Models that hand states on from batch to batch are gone.")
     ),
-    "ray_scope": Removed(str, "last", "5.0", _honoured("Now the variable RAY_SCOPE, which is set to it.")),
+    "ray_scope": Removed(
+        str, "last", "5.0", _honoured("Now the variable RAY_SCOPE, which is set to it during a search.")
+    ),
     "push_to_hub_model_id": Removed(_OPTIONAL_TEXT, None, "5.0", _honoured("Now `hub_model_id`.")),
     "push_to_hub_organization": Removed(
         _OPTIONAL_TEXT, None, "5.0", _honoured("Now the first part of `hub_model_id`.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pippin.errors import PippinError
+from pippin.drop_in.errors import Refusal
 
 _COLUMNS = ("label", "labels", "label_ids")
 
@@ -22,7 +22,7 @@ def with_numbers(dataset: Any, config: Any) -> Any:
     numbers = {text: _number(text, config) for text in set(texts)}
     unknown = sorted(str(text) for text, number in numbers.items() if number is None)
     if unknown:
-        raise PippinError(
+        raise Refusal(
             f"the column {column} holds text, and the model has no label {', '.join(map(repr, unknown[:3]))}. It has "
             f"{', '.join(map(repr, list(config.label2id)[:6]))}: load it with label2id=… and id2label=…, or put "
             "numbers into the column."

@@ -65,13 +65,19 @@ def _problem_of_model(model: Any) -> str | None:
 
     expected = AutoModelForSequenceClassification._model_mapping.get(type(config), None)
     if type(core) is not expected:
-        return f"{type(core).__name__} is not transformers' own classifier of this kind"
+        is_theirs = type(core).__module__.partition(".")[0] == "transformers"
+        name = type(core).__name__
+        if is_theirs:
+            return f"only sequence classifiers can be packed, and {name} is another kind of model"
+        return f"{name} is not a class of transformers' own, and may do more than its classifiers do"
     if _is_patched(core) or getattr(core, "_compiled_call_impl", None) is not None:
         return "the script has replaced the model's forward"
     if (part := _foreign_part(core)) is not None:
         return f"{part} is a part of the script's own in the model"
-    if config.output_attentions or config.output_hidden_states or not config.return_dict:
+    if config.output_attentions or config.output_hidden_states:
         return "the model is set up to give more than logits"
+    if not config.return_dict:
+        return "the model is set up to give tuples (return_dict=False)"
     if config._attn_implementation not in (None, "sdpa", "eager"):
         return f"the script has chosen {config._attn_implementation} attention"
     return None

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from transformers import TrainerCallback
+import numpy as np
 
+from pippin.drop_in.numpy_state import NumpyState
 from pippin.machine.drivers.base import Backend
 
 
@@ -20,61 +22,76 @@ class Terminated(BaseException):
     """SIGTERM, on its way out of the training: the process ends by that signal when its checkpoint is written."""
 
 
-class Safekeeping(TrainerCallback):
-    """Knows when the weights and the number of steps belong together, and from which random state a step began."""
+class Safekeeping:
+    """Knows when the weights and the number of steps belong together, and what a step began with.
 
-    def __init__(self, backend: Backend | None, on_begin: Callable[[], None]):
-        self.backend, self.on_begin = backend, on_begin
+    It hears every event before the callbacks do, which may raise.
+    """
+
+    def __init__(self) -> None:
+        self.backend: Backend | None = None
+        self.is_wanted = True
+        """Whether a script that dies is to leave a checkpoint at all."""
         self.first_step: float = math.inf
         """The step that this training goes on from; beyond all steps where it has not begun, or is over."""
         self._process = os.getpid()
         self._in_update = False
         self._pending: type[BaseException] | None = None
         self._random: tuple[Any, ...] | None = None
+        self._numpy = NumpyState()
+        self._loss: Any = None
+        """The sum of the losses since the last log, as the last whole step left it."""
 
     def can_save_step(self, step: int) -> bool:
         """Whether the weights are those of a step that this training has made."""
         return not self._in_update and step > self.first_step
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.first_step, self._in_update, self._pending, self._random = state.global_step, False, None, None
-        self.on_begin()
+    def hear(self, event: str, trainer: Any) -> None:
+        if event == "on_step_end":
+            self._in_update = False
+            self._loss = trainer._tr_loss.clone() if hasattr(trainer, "_tr_loss") else None
+            self._random = self._random_state()
+            if self._pending is not None:
+                pending, self._pending = self._pending, None
+                raise pending
+        elif event == "on_pre_optimizer_step":
+            self._in_update = True
+        elif event in ("on_evaluate", "on_predict"):
+            self._random = self._random_state()  # a data loader draws a number when it begins
+        elif event == "on_train_begin":
+            self.first_step, self._in_update = trainer.state.global_step, False
+            self._pending = self._random = self._loss = None
 
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._in_update = True
+    def loss(self, trainer: Any) -> dict[str, Any]:
+        """The sum of the losses since the last log and the step of that, for the last whole step."""
+        if not hasattr(trainer, "_tr_loss"):  # a transformers that keeps it elsewhere
+            return {}
+        logged, step = trainer._globalstep_last_logged, trainer.state.global_step
+        since = 0.0 if logged >= step or self._loss is None else float(self._loss)
+        return {"loss_since_log": since, "last_logged_step": logged}
 
-    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._random = self._random_state()  # a data loader draws a number when it begins
-
-    on_predict = on_evaluate
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._in_update = False
-        self._random = self._random_state()
-        if self._pending is not None:
-            pending, self._pending = self._pending, None
-            raise pending
+    def take_up_loss(self, trainer: Any, state: Mapping[str, Any]) -> None:
+        """Go on adding where a checkpoint stopped, so that the next log says what it would have said."""
+        since, logged = state.get("loss_since_log"), state.get("last_logged_step")
+        if isinstance(since, float) and isinstance(logged, int) and hasattr(trainer, "_tr_loss"):
+            trainer._tr_loss += since
+            trainer._total_loss_scalar -= since  # the mean of all steps is of those that this training makes
+            trainer._globalstep_last_logged = logged
 
     def go_back_to_step(self) -> None:
         """Take up the random state that the last whole step left, so that the next one can be repeated."""
         if self._random is not None:
-            import random
-
-            import numpy as np
-
             python, numbers, device = self._random
             random.setstate(python)
             np.random.set_state(numbers)
             if self.backend is not None:
                 self.backend.set_random_state(device)
 
-    def _random_state(self) -> tuple[Any, ...]:
-        import random
-
-        import numpy as np
-
+    def _random_state(self) -> tuple[Any, ...] | None:
+        if not self.is_wanted:
+            return None
         device = self.backend.random_state() if self.backend is not None else {}
-        return random.getstate(), np.random.get_state(), device
+        return random.getstate(), self._numpy.read(), device
 
     @contextmanager
     def minding_signals(self, mind_termination: bool) -> Iterator[None]:

@@ -6,30 +6,33 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import Seq2SeqTrainer as TheirSeq2SeqTrainer
 from transformers import Trainer as TheirTrainer
 
 from pippin.drop_in import checkpoints
-from pippin.drop_in.device_faults import attending_safely, guarded, refuse_nan, refuse_too_many_rows
+from pippin.drop_in.device_faults import attending, guarded, refuse_nan, refuse_too_many_rows, safe_attention
+from pippin.drop_in.errors import Refusal
 from pippin.drop_in.labels import with_numbers
 from pippin.drop_in.loss_scale import ignores_number_of_items, never_looks_at_number_of_items
 from pippin.drop_in.packed_forward import PackedForward
 from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for
 from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
+from pippin.drop_in.saving import SavesCheckpoints
+from pippin.drop_in.transaction import is_unfinished
+from pippin.drop_in.translation import MISSING, given_value
+from pippin.drop_in.whose import overrides
 from pippin.drop_in.words import say
-from pippin.errors import PippinError
 from pippin.machine.awake import kept_awake
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
 from pippin.models.training_mode import CHECKPOINTING_SETTINGS, checkpointing_settings
 from pippin.plan.plan import Choice
 
-_RANDOM_STATE = "pippin_rng_state.safetensors"
 #: transformers' collators that can do nothing with text labels.
 _COLLATORS = {"default_data_collator", "DefaultDataCollator", "DataCollatorWithPadding"}
 _OUT_OF_MEMORY = (
@@ -38,33 +41,74 @@ _OUT_OF_MEMORY = (
 )
 
 
-class DropIn(TheirTrainer):
-    """What Pippin changes; its classes put it in front of transformers' own."""
+class _Tokenizer:
+    """What transformers 5 calls processing_class, for scripts that read its former name and have set none."""
+
+    def __get__(self, trainer: Any, owner: type) -> Any:
+        return self if trainer is None else trainer.processing_class
+
+
+class Trainer(SavesCheckpoints):
+    """transformers.Trainer, on Pippin's engine."""
+
+    tokenizer = _Tokenizer()
 
     def __init__(self, *arguments: Any, tokenizer: Any = None, **named: Any):
         if tokenizer is not None:  # the name that transformers 4 had
             named.setdefault("processing_class", tokenizer)
-        self._staging: Path | None = None
-        self._forward: PackedForward | None = None
-        self._asked_for: Any = None
-        """The model that ``_forward`` was made for."""
-        self._guarded: tuple[Any, frozenset[int]] = (None, frozenset())
+        self._backend: Backend | None = None
+        self._packed_forward: PackedForward | None = None
+        self._forward_made_for: Any = None
+        """The model that ``_packed_forward`` was made for."""
+        self._safe_attention: str | None = None
+        self._guarded_model: tuple[Any, frozenset[int]] = (None, frozenset())
         self._ignores_items: bool | None = None
-        self._most_rows = self._longest = 0
-        self._saved_step = -1
+        self._largest_batch = (0, 0)
+        self._resumed_from: str | None = None
+        self._safekeeping = Safekeeping()
+        self._begin_with_no_checkpoint()
         super().__init__(*arguments, **named)
-        self._backend = _backend_of(self.args.device)
-        self._safekeeping = Safekeeping(self._backend, self._recompute_with_same_dropout)
-        self.callback_handler.callbacks.insert(0, self._safekeeping)  # before the script's own, which may raise
+        self._backend = self._safekeeping.backend = _backend_of(self.args.device)
+
+    # What callbacks see
 
     @property
-    def tokenizer(self) -> Any:
-        """What transformers 5 calls processing_class."""
-        return self.processing_class
+    def callback_handler(self) -> Any:
+        return self._callback_handler
 
-    @tokenizer.setter
-    def tokenizer(self, value: Any) -> None:
-        self.processing_class = value
+    @callback_handler.setter
+    def callback_handler(self, handler: Any) -> None:
+        handler.call_event = partial(self._call_event_heard, handler.call_event)
+        self._callback_handler = handler
+
+    def _call_event_heard(self, usual: Any, event: str, *arguments: Any, **named: Any) -> Any:
+        """Pippin hears of an event before the script does, and a checkpoint is there for whoever may look for it."""
+        if self._checkpoint_writer.is_busy and any(overrides(each, event) for each in self.callback_handler.callbacks):
+            self.wait_for_checkpoint()
+        self._safekeeping.hear(event, self)
+        if event == "on_train_begin":
+            self._take_up_checkpoint()
+        found = usual(event, *arguments, **named)
+        if event == "on_save":
+            self._reseal_checkpoint()
+        return found
+
+    def _take_up_checkpoint(self) -> None:
+        if self._resumed_from is not None:
+            self._safekeeping.take_up_loss(self, checkpoints.read_state(Path(self._resumed_from)))
+        self._recompute_with_same_dropout()
+
+    def add_callback(self, callback: Any) -> None:
+        super().add_callback(callback)
+        given = given_value(self.args, "logging_dir") if "logging_dir" in MISSING else None
+        for each in self.callback_handler.callbacks if given else ():
+            if type(each).__name__ == "TensorBoardCallback" and each.logging_dir is None:
+                each.logging_dir = os.path.expanduser(str(given))
+
+    def hyperparameter_search(self, *arguments: Any, **named: Any) -> Any:
+        scope = given_value(self.args, "ray_scope") if "ray_scope" in MISSING else None
+        with _variable("RAY_SCOPE", scope):
+            return super().hyperparameter_search(*arguments, **named)
 
     # How rows go through the model
 
@@ -76,7 +120,7 @@ class DropIn(TheirTrainer):
         if num_items_in_batch is not None and self._averages_own_loss():
             num_items_in_batch = None
         self._refuse_too_many_rows(inputs)
-        calls_once = not self._overrides("compute_loss") and self.compute_loss_func is None
+        calls_once = not overrides(self, "compute_loss") and self.compute_loss_func is None
         with self._without_padding(until_backward=calls_once):
             return super().training_step(model, inputs, num_items_in_batch, *others)
 
@@ -110,19 +154,20 @@ class DropIn(TheirTrainer):
         if self._backend is None:
             yield
             return
-        if self._asked_for is not self.model:  # model_init makes new ones
+        if self._forward_made_for is not self.model:  # model_init makes new ones
             self._backend.lay_out(self.model)
-            self._asked_for, self._forward = self.model, self._make_forward(self._backend)
+            self._forward_made_for, self._packed_forward = self.model, self._make_forward(self._backend)
+            self._safe_attention = safe_attention(self.model, self.args, self._backend)
         with (
-            attending_safely(self.model, self.args, self._backend),
-            self._forward.standing_in(until_backward) if self._forward else nullcontext(),
+            attending(self.model, self._safe_attention) if self._safe_attention else nullcontext(),
+            self._packed_forward.standing_in(until_backward) if self._packed_forward else nullcontext(),
         ):
             yield
 
     def _make_forward(self, backend: Backend) -> PackedForward | None:
         if self.rows_plan().value == AS_GIVEN:
             return None
-        hooks = self._guarded[1] if self._guarded[0] is self.model else frozenset()
+        hooks = self._guarded_model[1] if self._guarded_model[0] is self.model else frozenset()
         return forward_for(self.model, backend, _say_refusal, self.args.bf16 or self.args.fp16, hooks)
 
     def _refuse_too_many_rows(self, inputs: Any) -> None:
@@ -130,9 +175,10 @@ class DropIn(TheirTrainer):
         if self._backend is None or not isinstance(ids, torch.Tensor) or ids.dim() != 2:
             return
         rows, length = ids.shape
-        if rows > self._most_rows or length > self._longest:  # else it was looked at before
-            self._most_rows, self._longest = max(rows, self._most_rows), max(length, self._longest)
-            refuse_too_many_rows(self.model, self.args, self._backend, self._most_rows, self._longest)
+        most_rows, longest = self._largest_batch
+        if rows > most_rows or length > longest:  # else it was looked at before
+            self._largest_batch = max(rows, most_rows), max(length, longest)
+            refuse_too_many_rows(self.model, self.args, self._backend, *self._largest_batch)
 
     # The scale of accumulated losses
 
@@ -150,22 +196,24 @@ class DropIn(TheirTrainer):
         """Whether the script's own compute_loss gives the mean of its rows, for transformers to average."""
         if self.args.gradient_accumulation_steps == 1 or self._script_says_scale():
             return False
-        return self._overrides("compute_loss") and never_looks_at_number_of_items(type(self).compute_loss)
+        return overrides(self, "compute_loss") and never_looks_at_number_of_items(type(self).compute_loss)
 
     def _script_says_scale(self) -> bool:
         return getattr(self, "loss_is_scaled_for_ga", None) is not None
 
-    def _overrides(self, method: str) -> bool:
-        """Whether the script brings this method itself."""
-        return getattr(type(self), method) is not getattr(DropIn, method) or method in self.__dict__
-
     # Training that leaves a checkpoint whatever happens
 
     def train(self, resume_from_checkpoint: Any = None, *arguments: Any, **named: Any) -> Any:
-        resume = self._found(resume_from_checkpoint)
+        self.wait_for_checkpoint()
+        resume = self._checkpoint_to_resume(resume_from_checkpoint)
+        self._begin_saving()
+        self._resumed_from = os.fspath(resume) if isinstance(resume, (str, os.PathLike)) else None
         is_trial = named.get("trial", arguments[0] if arguments else None) is not None
-        self._safekeeping.first_step, self._saved_step = math.inf, -1
-        self._announce()
+        self._safekeeping.first_step = math.inf
+        # Other processes would be waited for, and may be gone; a trial of a search is given up on purpose.
+        asked = str(getattr(self.args.save_strategy, "value", self.args.save_strategy)) != "no"
+        self._safekeeping.is_wanted = asked and not is_trial and self.args.world_size == 1
+        self._announce_rows()
         minds_termination = not getattr(self.args, "enable_jit_checkpoint", False)
         with (
             kept_awake(True, lambda: None),
@@ -173,18 +221,20 @@ class DropIn(TheirTrainer):
             self._counting_fallbacks(),
         ):
             try:
-                return super().train(resume, *arguments, **named)
+                found = super().train(resume, *arguments, **named)
+                self.wait_for_checkpoint()
+                return found
             except BaseException as error:
-                self._save_before_leaving(error, is_trial)
+                self._save_before_leaving(error)
                 if isinstance(error, Terminated):
                     die_by_termination()
                 raise
 
-    def _announce(self) -> None:
+    def _announce_rows(self) -> None:
         """Say once how rows go through the model, and guard the model against the device's faults."""
-        self._asked_for = None  # the script may have changed the model
-        if self.model_init is None and self._backend is not None and self._guarded[0] is not self.model:
-            self._guarded = (self.model, guarded(self.model, self._backend))
+        self._forward_made_for = None  # the script may have changed the model
+        if self.model_init is None and self._backend is not None and self._guarded_model[0] is not self.model:
+            self._guarded_model = (self.model, guarded(self.model, self._backend))
         rows = self.rows_plan()
         if self.is_world_process_zero():
             say(f"rows go through {type(self.model).__name__} {rows.value}: {rows.reason}.")
@@ -193,7 +243,7 @@ class DropIn(TheirTrainer):
         model = super().call_model_init(trial)
         backend = _backend_of(self.args.device)
         if backend is not None:
-            self._guarded = (model, guarded(model, backend))
+            self._guarded_model = (model, guarded(model, backend))
         return model
 
     def _recompute_with_same_dropout(self) -> None:
@@ -226,94 +276,61 @@ class DropIn(TheirTrainer):
 
     # Checkpoints
 
-    def _found(self, asked: Any) -> Any:
+    def _checkpoint_to_resume(self, asked: Any) -> Any:
         """The checkpoint to go on from: of our own choice where the script only says that it wants one."""
         if isinstance(asked, str) and not os.path.isdir(asked) and asked.lower() in ("true", "false"):
             asked = asked.lower() == "true"  # a flag is text
-        if asked is not True:
+        is_path = isinstance(asked, (str, os.PathLike))
+        if not (asked is True or (is_path and is_unfinished(Path(asked)))):
             return asked
-        found = checkpoints.newest(Path(self.args.output_dir))
+        folder = Path(asked).parent if is_path else Path(self.args.output_dir)
+        found = checkpoints.newest(folder)
         for name, reason in found.passed_over:
             say(f"{name} is passed over: {reason}.")
-        if found.passed_over and not found.path:
-            raise PippinError(
-                f"{self.args.output_dir}: none of its checkpoints can be trusted. Begin anew without "
-                "resume_from_checkpoint, or name one by its path to take it all the same."
+        if (found.passed_over or is_path) and not found.path:
+            raise Refusal(
+                f"{folder}: none of its checkpoints can be trusted. Begin anew without resume_from_checkpoint, or name "
+                "one by its path to take it all the same."
             )
         return str(found.path) if found.path else True  # transformers says that there is none
-
-    def _get_output_dir(self, trial: Any) -> str:
-        return str(self._staging) if self._staging else super()._get_output_dir(trial)
-
-    def _save_checkpoint(self, model: Any, trial: Any, *others: Any, **named: Any) -> None:
-        if self.args.world_size > 1 or self.args.push_to_hub:  # other processes, or an upload, look for it meanwhile
-            super()._save_checkpoint(model, trial, *others, **named)
-            return
-        folder, step = Path(self._get_output_dir(trial)), self.state.global_step
-        with checkpoints.staged(folder, step) as self._staging:
-            try:
-                super()._save_checkpoint(model, trial, *others, **named)
-                self._point_to_best(folder, self._staging / f"checkpoint-{step}")
-            finally:
-                self._staging = None
-        self._saved_step = step
-        checkpoints.retire(folder, self.args.save_total_limit, self.state.best_model_checkpoint)
-
-    def _point_to_best(self, folder: Path, written: Path) -> None:
-        """Name the best checkpoint by the place where it will stand."""
-        step = getattr(self.state, "best_global_step", None)  # transformers before 4.50 has none
-        if step:
-            best = folder / f"checkpoint-{step}"
-            if best.exists() or best.name == written.name:
-                self.state.best_model_checkpoint = str(best)
-                self.state.save_to_json(str(written / "trainer_state.json"))
-
-    def _save_rng_state(self, output_dir: str) -> None:
-        super()._save_rng_state(output_dir)
-        if self._backend is not None:
-            save_file(self._backend.random_state(), os.path.join(output_dir, _RANDOM_STATE))
-
-    def _load_rng_state(self, checkpoint: str | None) -> None:
-        super()._load_rng_state(checkpoint)
-        path = os.path.join(checkpoint or "", _RANDOM_STATE)
-        if checkpoint and self._backend is not None and os.path.isfile(path):
-            self._backend.set_random_state(load_file(path))
 
     def _load_best_model(self) -> None:
         self._safekeeping.first_step = math.inf  # from here on the weights are not the last step's
         super()._load_best_model()
 
-    def _save_before_leaving(self, error: BaseException, is_trial: bool) -> None:
+    def _save_before_leaving(self, error: BaseException) -> None:
         """Save the last whole step when a script dies, where it asked for checkpoints at all."""
         step = self.state.global_step
         if self._backend is not None and self._backend.is_out_of_memory(error):
             say(_OUT_OF_MEMORY)
         elif self._backend is not None and (explained := self._backend.explain(error)):
             say(explained)
-        wanted = str(getattr(self.args.save_strategy, "value", self.args.save_strategy)) != "no"
-        # Other processes would be waited for, and may be gone; a trial of a search is given up on purpose.
-        if not wanted or is_trial or self.args.world_size > 1 or not self._safekeeping.can_save_step(step):
+        try:
+            self.wait_for_checkpoint()
+            self._checkpoint_copies = {}
+        except Exception as trouble:
+            say(f"the last checkpoint could not be written ({type(trouble).__name__}: {trouble}).")
+        if not self._safekeeping.is_wanted or not self._safekeeping.can_save_step(step):
             return
         path = Path(self._get_output_dir(None)) / f"checkpoint-{step}"
         try:
             if self._saved_step != step:
                 self._safekeeping.go_back_to_step()
+                self._is_leaving_training = True
                 self._save_checkpoint(self.model_wrapped, None)
         except Exception as trouble:  # the script's own error matters more
             say(f"no checkpoint could be written ({type(trouble).__name__}: {trouble}).")
             return
+        finally:
+            self._is_leaving_training = False
         say(f"step {step} is saved in {path}: train(resume_from_checkpoint=True) goes on from there.", again=True)
 
 
 # Libraries look for names in it.
-DropIn.__init__.__wrapped__ = TheirTrainer.__init__  # type: ignore[attr-defined]
+Trainer.__init__.__wrapped__ = TheirTrainer.__init__  # type: ignore[attr-defined]
 
 
-class Trainer(DropIn):
-    """transformers.Trainer, on Pippin's engine."""
-
-
-class Seq2SeqTrainer(DropIn, TheirSeq2SeqTrainer):
+class Seq2SeqTrainer(Trainer, TheirSeq2SeqTrainer):
     """transformers.Seq2SeqTrainer, on Pippin's engine."""
 
 
@@ -322,6 +339,19 @@ def _backend_of(device: torch.device) -> Backend | None:
         return get_backend(str(device))
     except KeyError:  # one of the many that transformers knows and Pippin does not
         return None
+
+
+@contextmanager
+def _variable(name: str, value: str | None) -> Iterator[None]:
+    """Within, a variable that transformers reads has this value, unless the user has set it."""
+    if value is None or name in os.environ:
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def _say_refusal(why: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,92 @@ def test_processes_of_the_script_know_its_classes_and_are_prepared_alike(tmp_pat
     assert ours.stdout.splitlines() == ["fork [(9, '__main__', True)]", "spawn [(9, '__mp_main__', True)]"], ours.stderr
 
 
+WHO_IS_MAIN = """
+import sys
+import textwrap
+from . import beside
+class Thing:
+    pass
+if __name__ == "__main__":
+    import pickle
+    spec = __spec__
+    print(sys.argv, sys.path[0], __package__, spec.name, spec.parent, __file__, __doc__, beside.__name__)
+    print(type(pickle.loads(pickle.dumps(Thing()))) is Thing, sys.modules["__main__"].Thing is Thing)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "a_package" / "inner"
+    folder.mkdir(parents=True)
+    for path in (folder.parent, folder):
+        (path / "__init__.py").touch()
+        (path / "beside.py").touch()
+        (path / "who.py").write_text(WHO_IS_MAIN)
+        (path / "__main__.py").write_text(WHO_IS_MAIN)
+    return tmp_path
+
+
+@pytest.mark.parametrize("module", ["a_package.who", "a_package.inner.who", "a_package", "a_package.inner"])
+def test_modules_run_as_under_python(package: Path, module: str) -> None:
+    words = ("-m", module, "-m", "--help", "x y")
+    theirs, ours = call(*words), call(*PIPPIN, *words)
+    assert (ours.returncode, ours.stdout, ours.stderr) == (0, theirs.stdout, "")
+    assert "--help" in ours.stdout
+
+
+def test_a_module_that_fails_ends_as_under_python(package: Path) -> None:
+    (package / "a_package" / "fails.py").write_text("import sys\nprint(sys.argv[1:])\nraise ValueError('no')\n")
+    theirs, ours = call("-m", "a_package.fails", "x"), call(*PIPPIN, "-m", "a_package.fails", "x")
+    assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
+
+
+def test_processes_of_a_module_are_prepared_alike(package: Path) -> None:
+    lines = SPAWNS.replace("class Square", "from . import beside\nclass Square")
+    (package / "a_package" / "spawns.py").write_text(lines)
+    ours = call(*PIPPIN, "-m", "a_package.spawns")
+    assert ours.stdout.splitlines() == ["fork [(9, '__main__', True)]", "spawn [(9, '__mp_main__', True)]"], ours.stderr
+
+
+def test_a_package_is_not_run_again_by_the_processes_that_it_spawns(package: Path) -> None:
+    # Of a package's __main__, Python lets spawned processes know nothing: its lines stand under no condition.
+    lines = """
+        import multiprocessing
+        print("once")
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            print(pool.map(abs, [-3]))
+    """
+    (package / "a_package" / "__main__.py").write_text(textwrap.dedent(lines))
+    ours = call(*PIPPIN, "-m", "a_package")
+    assert ours.stdout.splitlines() == ["once", "[3]"], ours.stderr
+
+
+INTERPRETER = """
+import sys, warnings
+print(sys.flags.optimize, sys.flags.dont_write_bytecode, sys.flags.dev_mode, sys.flags.utf8_mode, sys.warnoptions)
+print(type(sys.stdout.buffer).__name__, sys.argv, __file__, sys.path[0])
+assert not sys.flags.optimize
+warnings.warn("careful")
+"""
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["-u"], ["-O"], ["-OO", "-B"], ["-W", "ignore"], ["-Werror"], ["-X", "dev"], ["-Xutf8"], ["-uB", "-W", "default"]],
+    ids=" ".join,
+)
+def test_flags_of_the_interpreter_are_its_own(tmp_path: Path, flags: list[str]) -> None:
+    (tmp_path / "show.py").write_text(INTERPRETER)
+    theirs, ours = call(*flags, "show.py", "-u", "x"), call(*PIPPIN, *flags, "show.py", "-u", "x")
+    assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout)
+    assert ours.stderr.splitlines()[-1:] == theirs.stderr.splitlines()[-1:]
+
+
+def test_flags_and_a_module_and_a_folder(package: Path) -> None:
+    ours = call(*PIPPIN, "-u", "--data_dir", str(package), "-m", "a_package.who", "x")
+    assert "a_package.who" in ours.stdout, ours.stderr
+
+
 def test_fallback_variable_is_set_unless_the_user_has(tmp_path: Path) -> None:
     (tmp_path / "show.py").write_text("import os; print(os.environ['PYTORCH_ENABLE_MPS_FALLBACK'])")
     assert call(*PIPPIN, "show.py").stdout == "1\n"
@@ -132,6 +219,13 @@ def test_error_of_pippin_is_one_line(tmp_path: Path) -> None:
         (["--data-dir", "nowhere", "x.py"], "--data_dir nowhere: there is no such folder"),
         (["--data_dir", "folder"], "name the script"),
         (["--dataa_dir", "x", "x.py"], "Did you mean --data_dir?"),
+        (["-m"], "name the module: pippin exec -m PACKAGE.MODULE"),
+        (["-m", "no_such_module"], "-m no_such_module: there is no such module"),
+        (["-m", "no_such_package.inner"], "-m no_such_package.inner: there is no such module"),
+        (["-m", "folder/inside.py"], "-m takes the name of a module, as in -m folder.inside"),
+        (["-c", "print(1)"], "-c: only scripts and modules can be run"),
+        (["-W"], "-W needs a value"),
+        (["-Z", "x.py"], "pippin exec -Z: Python has no such flag"),
     ],
 )
 def test_what_cannot_be_run_is_said(run_cli, tmp_path: Path, words: list[str], said: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pippin.drop_in.errors import NotOnThisComputer, Refusal
 from pippin.drop_in.script.after_import import AfterImport
 from pippin.drop_in.script.reach import declared_offline, why_no_hub
 from pippin.drop_in.words import say
@@ -53,7 +54,7 @@ def _from_hub_cache(path: str, task: Task, reason: str) -> Any:
     try:
         return _splits(task, None)
     except PippinError:
-        raise PippinError(
+        raise NotOnThisComputer(
             f"load_dataset({path!r}, {task.name!r}): there is no copy of it on this computer, and {reason}. Go online "
             "once, or name a folder with GLUE's files: pippin exec --data_dir FOLDER SCRIPT …"
         ) from None
@@ -105,7 +106,7 @@ def _chosen(splits: Any, split: Any) -> Any:
     if split is None:
         return splits
     if str(split) not in splits:
-        raise PippinError(
+        raise Refusal(
             f"load_dataset(…, split={str(split)!r}): of a copy on this computer, whole splits can be had: "
             f"{', '.join(splits)}. Take rows of one with .select(range(…))."
         )

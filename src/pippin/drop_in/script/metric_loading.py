@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pippin.drop_in.errors import NotOnThisComputer
 from pippin.drop_in.script.after_import import AfterImport
 from pippin.drop_in.script.reach import why_no_hub
 from pippin.drop_in.words import say
-from pippin.errors import PippinError
 
 
 def prepare_metrics(imports: AfterImport) -> None:
@@ -72,7 +72,7 @@ def load_local(path: str, config_name: str | None = None, *arguments: Any, **nam
 
     if not is_known(path, config_name):
         known = ", ".join((*METRICS, *(f"glue {task}" for task in GLUE)))
-        raise PippinError(
+        raise NotOnThisComputer(
             f"evaluate.load({_spelt(path, config_name)}): Pippin has only {known}. For others: pip install evaluate"
         )
     return LocalMetric(path, config_name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pippin.errors import PippinError
+from pippin.drop_in.errors import MissingPackage
 from pippin.tasks.sequence.known import TASKS
 from pippin.tasks.sequence.labels import Labels
 from pippin.tasks.sequence.metrics import per_class, score
@@ -107,7 +107,7 @@ def _scikit_learn() -> Any:
 def _refuse(name: str, options: dict[str, Any]) -> None:
     given = [f"{option}=" for option, value in options.items() if value is not None]
     if given:
-        raise PippinError(f"the metric {name} with {', '.join(given)} needs scikit-learn: pip install scikit-learn")
+        raise MissingPackage(f"the metric {name} with {', '.join(given)} needs scikit-learn: pip install scikit-learn")
 
 
 def _accuracy(

@@ -13,7 +13,7 @@ from pippin.drop_in.script.replacements import Replacements
 from pippin.drop_in.script.workers import prepare_workers
 
 
-def prepare_process(script: str, data_dir: str | None, announce: bool = True) -> None:
+def prepare_process(script: str, data_dir: str | None, announce: bool = True, is_module: bool = False) -> None:
     """No library is imported for it: each change waits for the library that it concerns."""
     imports = AfterImport()
     Replacements(announce).prepare(imports)
@@ -21,5 +21,5 @@ def prepare_process(script: str, data_dir: str | None, announce: bool = True) ->
     prepare_old_arguments(imports)
     prepare_glue(imports, data_dir)  # after the arguments, whose old names it passes on
     prepare_metrics(imports)
-    prepare_workers(imports, script, data_dir)
+    prepare_workers(imports, script=script, data_dir=data_dir, is_module=is_module)
     sys.meta_path.insert(0, imports)

@@ -18,6 +18,9 @@ CLASSES = {
     "Seq2SeqTrainer": ("transformers.trainer_seq2seq", "pippin.drop_in.trainer"),
 }
 
+#: Copies of transformers' parser in other packages, whose flags may be former names too.
+PARSERS = ("trl.scripts._hf_argparser",)
+
 
 class Replacements:
     """Puts the classes in place when the first of transformers' modules that define them is imported."""
@@ -31,6 +34,8 @@ class Replacements:
         imports.add("transformers.utils.import_utils", self._remember_packages)
         for home, _ in CLASSES.values():
             imports.add_settled(home, self._replace)
+        for copy in PARSERS:
+            imports.add(copy, _teach)
 
     def _remember_packages(self, module: ModuleType) -> None:
         """transformers makes its package anew while parts of it are imported, and a script may hold any of them."""
@@ -60,3 +65,9 @@ class Replacements:
             names.update({name: replacement for name, replacement in ours.items() if name in names})
         if self._announce:
             say("transformers' Trainer and TrainingArguments are Pippin's in this process.")
+
+
+def _teach(module: ModuleType) -> None:
+    from pippin.drop_in.parsing import teach
+
+    teach(module.HfArgumentParser)

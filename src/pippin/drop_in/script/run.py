@@ -1,13 +1,17 @@
-"""Runs a file as `python FILE words…` would: as `__main__`, with its own argv, path, errors and exit code."""
+"""Runs a file as `python FILE words…` would, or a module: as `__main__`, with its own argv, path, errors, exit code."""
 
 from __future__ import annotations
 
 import builtins
 import io
 import os
+import runpy
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
@@ -21,27 +25,71 @@ def run_script(script: str, words: list[str], data_dir: str | None = None) -> No
     source = _read(script)
     path = os.path.abspath(script)
     prepare_process(path, data_dir)
-    sys.argv[:] = [script, *words]
-    if not getattr(sys.flags, "safe_path", False):
-        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    _begin(script, words, os.path.dirname(os.path.realpath(path)))
     main = ModuleType("__main__")
     _dress(vars(main), path)
     sys.modules["__main__"] = main
-    try:
+    with _our_lines_hidden():
         exec(_compiled(source, path), vars(main))
+
+
+def run_module(module: str, words: list[str], data_dir: str | None = None) -> None:
+    """The same for a module, as `python -m MODULE words…` runs it."""
+    if "/" in module or module.endswith(".py"):
+        name = module.removesuffix(".py").replace("/", ".")
+        raise PippinError(f"-m takes the name of a module, as in -m {name}. For a file: pippin exec {module}")
+    _begin("-m", words, os.getcwd())
+    if not _exists(module):
+        raise PippinError(f"-m {module}: there is no such module. It is looked for in {os.getcwd()} first.")
+    prepare_process(module, data_dir, is_module=True)
+    sys.modules["__main__"] = ModuleType("__main__")
+    with _our_lines_hidden():
+        runpy._run_module_as_main(module)  # type: ignore[attr-defined]  # what Python itself calls
+
+
+def become_worker(names: dict[str, Any], script: str, data_dir: str | None, is_module: bool) -> None:
+    """Make a spawned process's main module the script's, as Python does it for a script of its own."""
+    prepare_process(script, data_dir, announce=False, is_module=is_module)  # the script's own process has said it
+    if not is_module:
+        _dress(names, script)
+        exec(_compiled(_read(script), script), names)
+        return
+    spec = find_spec(script)
+    # A package's __main__ is not run again: its lines stand under no condition.
+    if spec is None or spec.submodule_search_locations is not None:
+        return
+    assert spec.origin is not None
+    _dress(names, spec.origin)
+    names.update(__spec__=spec, __package__=spec.parent, __loader__=spec.loader)
+    exec(spec.loader.get_code(spec.name), names)  # type: ignore[union-attr]
+
+
+def _begin(name: str, words: list[str], folder: str) -> None:
+    sys.argv[:] = [name, *words]
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = folder
+
+
+def _exists(module: str) -> bool:
+    """Whether there is such a module. What its packages raise is for Python to say, when it is run."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError as error:
+        return not f"{module}.".startswith(f"{error.name}.")
+    except Exception:
+        return True
+
+
+@contextmanager
+def _our_lines_hidden() -> Iterator[None]:
+    try:
+        yield
     except (PippinError, SystemExit):
         raise
     except BaseException as error:
         # Python itself is to show it and to choose the exit code: an interrupted process dies by the signal.
         _hide_our_lines(error)
         raise
-
-
-def become_worker(names: dict[str, Any], script: str, data_dir: str | None) -> None:
-    """Make a spawned process's main module the script's, as Python does it for a script of its own."""
-    prepare_process(script, data_dir, announce=False)  # the script's own process has said it
-    _dress(names, script)
-    exec(_compiled(_read(script), script), names)
 
 
 def _compiled(source: bytes, path: str) -> CodeType:

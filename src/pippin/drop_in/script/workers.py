@@ -17,16 +17,16 @@ from pippin.drop_in.script.after_import import AfterImport
 _VARIABLE = "PIPPIN_EXEC"
 
 
-def prepare_workers(imports: AfterImport, script: str, data_dir: str | None) -> None:
-    """From now on spawned processes begin here."""
-    os.environ[_VARIABLE] = json.dumps({"script": script, "data_dir": data_dir})
+def prepare_workers(imports: AfterImport, **main: Any) -> None:
+    """From now on spawned processes begin here, and are told what their main module is."""
+    os.environ[_VARIABLE] = json.dumps(main)
 
     def begin_here(spawn: ModuleType) -> None:
         usual = spawn.get_preparation_data
 
         def get_preparation_data(name: str) -> dict[str, Any]:
             data = usual(name)
-            if data.pop("init_main_from_path", None):
+            if data.pop("init_main_from_path", None) or "init_main_from_name" in data:
                 data["init_main_from_name"] = __name__
             return data
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -27,13 +29,18 @@ class Manifest:
     format: int = FORMAT
 
 
-def seal(folder: Path, step: int, run: str = "") -> None:
-    """Bring every file to the disk, then write down what each holds."""
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        sync(path)
-        if path.is_file():
-            files[path.relative_to(folder).as_posix()] = {"bytes": path.stat().st_size, "sha256": sha256(path)}
+def seal(folder: Path, step: int, run: str = "", leave_out: Collection[str] = ()) -> None:
+    """Bring every file to the disk, then write down what each holds; not of those that are left out."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.relative_to(folder).as_posix() not in leave_out]
+    named = [path for path in paths if path.is_file()]
+    with ThreadPoolExecutor() as pool:  # digests of several files at a time: the lock of Python is not held for them
+        digests = pool.map(sha256, named)
+        for path in paths:
+            sync(path)
+        files = {
+            path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": digest}
+            for path, digest in zip(named, digests, strict=True)
+        }
     facts = {"pippin": __version__, "format": FORMAT, "step": step, "run": run, "time": time.time(), "files": files}
     text = json.dumps(facts, indent=2)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
