@@ -1,0 +1,1 @@
+"""Optimiser steps: eager, captured, compiled, or updated in the backward pass."""

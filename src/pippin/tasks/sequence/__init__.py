@@ -1,0 +1,1 @@
+"""One class or one number for a text."""
