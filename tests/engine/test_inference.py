@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 import torch
 from training_helpers import OUT_OF_MEMORY, SmallMemory
 
-from conftest import FILLER, WORDS, events
+from conftest import FILLER, WORDS, events, with_traits
 from pippin.data.batches import evaluation_shapes
 from pippin.data.encoding import Encoded
 from pippin.engine import session
@@ -37,7 +37,7 @@ class Seen:
 
 
 class RecordingBackend(CpuBackend):
-    evaluation_tokens = BUDGET
+    traits = replace(CpuBackend.traits, evaluation_tokens=BUDGET)
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,9 +62,7 @@ def seen(monkeypatch) -> Seen:
         record(shapes, tensor)
         return tensor
 
-    monkeypatch.setattr(CpuBackend, "shape_limit", 8)
-    monkeypatch.setattr(CpuBackend, "packed_attention", None)
-    monkeypatch.setattr(CpuBackend, "evaluation_tokens", BUDGET)
+    with_traits(monkeypatch, CpuBackend, shape_limit=8, packed_attention=None, evaluation_tokens=BUDGET)
     monkeypatch.setattr(CpuBackend, "to_device", to_device)
     return shapes
 

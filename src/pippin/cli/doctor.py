@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
     from pippin.machine.doctor import examine, is_ready
     from pippin.machine.probe import probe_thoroughly
 
-    machine = _load(file) if file else probe_thoroughly()
+    machine = load_machine(file) if file else probe_thoroughly()
     checks = examine(machine)
     ready = is_ready(checks)
     if as_json:
@@ -67,7 +67,7 @@ def _read(arguments: list[str]) -> tuple[bool, str | None]:
     return as_json, file
 
 
-def _load(file: str) -> Machine:
+def load_machine(file: str) -> Machine:
     from pippin.plain_files import read_json
     from pippin.records import from_json
 

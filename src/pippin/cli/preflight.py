@@ -1,4 +1,4 @@
-"""`pippin preflight`: will this job run, will it fit, how long will it take, here or on another Mac?"""
+"""`pippin preflight`: will this job run, will it fit, how long will it take, here or on another computer?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pippin.cli.doctor import load_machine
 from pippin.cli.flags import split_words
 from pippin.cli.output_file import output_problem
 from pippin.cli.resume import settings_of_run
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
     from pippin.report.terminal import Terminal
 
 HELP = """
-Usage: pippin preflight [FILE|FOLDER|RUN] [--flag value ...] [--chip NAME ...] [--compare] [--measure] [--json]
+Usage: pippin preflight [FILE|FOLDER|RUN] [--flag value ...] [--chip NAME ... | --machine FILE] [--compare]
+                        [--measure] [--json]
 
 Takes the words of `pippin train` (or the folder of a run) and answers before anything starts: will it run, will it
-fit, how long will it take? One training step and one evaluation of the real model are run on paper, with tensors that
+fit, how long will it take? One training step and one evaluation of the real model are run with fake tensors, which
 have shapes and no contents; the model's weights are neither loaded nor downloaded. Nothing is written but the files
 named below.
 
   pippin preflight reviews.csv                                          on this computer
   pippin preflight reviews.csv --chip m1 --memory 8                     on a small Mac
+  pippin preflight reviews.csv --machine machine.json                   on a computer that `pippin doctor --json` saw
   pippin preflight --model_name_or_path google-bert/bert-base-cased --chip m3-max --compare --page macs.html
 
   --chip NAME       A Mac: m1, m1-pro … m5-max. Without it: this computer.
@@ -35,6 +38,7 @@ named below.
   --memory GB       Of the whole Mac. Default: the least that it is sold with.
   --macos VERSION   Default: the oldest that torch runs on.
   --torch VERSION   Default: the installed one.
+  --machine FILE    A computer with any GPU or none, as `pippin doctor --json` described it there.
   --compare         The same job on every chip, by batch size.
   --chart FILE      That comparison as a picture (.png, .svg or .pdf).
   --page FILE       That comparison as a web page (.html).
@@ -45,7 +49,10 @@ named below.
 Exit code 0 when it runs and fits, 1 when not, 2 when the question cannot be answered. Times on Macs are estimates from
 published runs, not measured by us; how far they are off is said with them.
 """
-_VALUES = {"chip": str, "gpu_cores": int, "memory": int, "macos": str, "torch": str, "chart": str, "page": str}
+_VALUES = {
+    "chip": str, "gpu_cores": int, "memory": int, "macos": str, "torch": str, "machine": str,
+    "chart": str, "page": str,
+}  # fmt: skip
 _SWITCHES = ("compare", "measure", "json", "overwrite")
 _DESCRIBES = ("chip", "gpu_cores", "memory", "macos", "torch")
 _NAMES = {"gpu_cores": "cores"}
@@ -64,7 +71,7 @@ def run(arguments: list[str]) -> int:
     prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.commands.planning import plan_job
     from pippin.commands.preflight.run import preflight
-    from pippin.commands.preflight.target import some_mac, this_computer
+    from pippin.commands.preflight.target import some_mac, target_of
     from pippin.commands.preflight.views.words import show_answer
     from pippin.machine.probe import probe
     from pippin.records import to_json
@@ -72,14 +79,18 @@ def run(arguments: list[str]) -> int:
 
     here = probe()
     mac: dict[str, Any] = {_NAMES.get(name, name): asked[name] for name in _DESCRIBES if name in asked}
-    target = some_mac(here=here, **mac) if mac else this_computer(here)
+    if mac:
+        target = some_mac(here=here, **mac)
+    elif "machine" in asked:
+        target = target_of(load_machine(str(asked["machine"])), is_here=False)
+    else:
+        target = target_of(here, is_here=True)
     terminal = Terminal(quiet=True)
-    with target.planned_for():
-        job = plan_job(reading.recipe, terminal, target.machine, needs_weights=False)
-        if {"compare", "chart", "page"} & asked.keys():
-            _compare(job, asked, terminal)
-            return 0
-        answer = preflight(job, target, measures="measure" in asked)
+    job = plan_job(reading.recipe, terminal, None if target.is_here else target.machine, needs_weights=False)
+    if {"compare", "chart", "page"} & asked.keys():
+        _compare(job, asked, terminal)
+        return 0
+    answer = preflight(job, target, measures="measure" in asked)
     if "json" in asked:
         print(json.dumps({"will": answer.will, **to_json(answer)}, indent=2, ensure_ascii=False))
     else:
@@ -118,8 +129,13 @@ def _take(arguments: list[str]) -> tuple[dict[str, object], list[str]]:
 def _contradictions(own: dict[str, object]) -> list[str]:
     lone = [f"--{name} describes a Mac: name its chip, as in --chip m2." for name in _DESCRIBES[1:] if name in own]
     found = lone if lone and "chip" not in own else []
-    if "measure" in own and "chip" in own:
-        found.append("--measure runs on this computer: leave out --chip.")
+    found += [
+        f"--measure runs on this computer: leave out --{name}."
+        for name in ("chip", "machine")
+        if "measure" in own and name in own
+    ]
+    if "chip" in own and "machine" in own:
+        found.append("--chip and --machine exclude each other.")
     for name, endings in (("chart", (".png", ".svg", ".pdf")), ("page", (".html",))):
         if name in own and Path(str(own[name])).suffix.lower() not in endings:
             found.append(f"--{name} {own[name]}: the name must end in {' or '.join(endings)}.")

@@ -219,7 +219,7 @@ def _trained(session: Session, folder: RunFolder, events: Events, changes: Chang
 
 def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
     """What a GPU's comparison with the CPU found, before it trains."""
-    if job.rows.train is None or backend.kind == "cpu":
+    if job.rows.train is None or not backend.traits.is_gpu:
         return ""
     from pippin.commands.verify.first import verify_first  # of no use on the CPU, and it takes a moment
 

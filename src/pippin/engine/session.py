@@ -195,7 +195,8 @@ class Session:
         assert self.rows.train is not None
         if self.plan.word_vectors.value:
             train_used_rows(self.model, np.append(self.rows.train.tokens, self.rows.train.pad_token))
-        prepare_for_training(self.model, self.recipe, self.backend, self._recomputes)
+        settings, noise = self.plan.gradient_checkpointing_kwargs, self.plan.neftune_noise_alpha
+        prepare_for_training(self.model, self.backend, self._recomputes, settings, noise)
         optimiser = make_optimiser(self.model, self.recipe, self.plan)
         schedule = make_schedule(optimiser, self.recipe, self.plan)
         parts = (self.network, optimiser, schedule, self.loss, self.recipe.max_grad_norm)
@@ -215,7 +216,8 @@ class Session:
 
     def _recompute_activations(self) -> bool:
         """The last resort of a step that does not fit; False where there is none."""
-        if self._recomputes or not recompute_activations(self.model, self.recipe, self.backend):
+        settings = self.plan.gradient_checkpointing_kwargs
+        if self._recomputes or not recompute_activations(self.model, settings, self.backend):
             return False
         self._recomputes = True
         if isinstance(self.step, CapturedStep):

@@ -21,7 +21,7 @@ from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.plan.frozen import CORE
 from pippin.plan.layout import FIRST_TOKENS
-from pippin.plan.memory import StepSize, estimate, size_of
+from pippin.plan.memory import StepSize, estimate
 from pippin.plan.plan import Choice
 from pippin.text import memory
 
@@ -39,7 +39,7 @@ def largest_batch(subject: Subject, device: str, length: int, head_only: bool, c
     assert rows is not None
     settings = {"per_device_train_batch_size": _FIRST, "max_steps": 2, "freeze": CORE if head_only else None}
     job = subject.planned(device, len(rows), **settings)  # all, since word vectors of other rows are not trained
-    if get_backend(device).kind == "cpu":
+    if not get_backend(device).traits.is_gpu:
         batch, why = _estimated(job, length, head_only)
     else:
         batch, why = _tried(subject, job, length, clock)
@@ -48,7 +48,7 @@ def largest_batch(subject: Subject, device: str, length: int, head_only: bool, c
 
 def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]:
     backend, plan = get_backend(job.plan.device.value), job.plan
-    size, budget = size_of(job.config, job.data.labels.outputs), backend.memory_budget()
+    size, budget, traits = job.facts.size, backend.memory_budget(), backend.traits
     if size is None or not budget:
         return 0, "not known for this kind of model or machine"
 
@@ -57,8 +57,8 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
             rows=rows,
             tokens=rows * length,
             pairs=rows * length**2,
-            keeps_scores=backend.keeps_scores == "always" or size.attention_dropout > 0,
-            mask_bytes=backend.mask_bytes,
+            keeps_scores=traits.keeps_scores == "always" or size.attention_dropout > 0,
+            mask_bytes=traits.mask_bytes,
             first_tokens=plan.last_layer.value == FIRST_TOKENS,
             trained_words=plan.word_vectors.value,
             frozen_layers=size.layers if head_only else None,

@@ -126,7 +126,7 @@ class TrainingTest:
         return self.rows == ROWS and not self.subject.random_weights
 
     def _precision(self, device: str) -> str:
-        return choose_precision(Recipe(device=device), self.subject.job.machine, device).value
+        return choose_precision(Recipe(device=device), self.subject.job.machine.device(device)).value
 
     def _pace(self, setting: Setting) -> tuple[float, float]:
         passed = self._train(setting, Pass(self.rows, steps=_WARM_UP_STEPS, head_only=self.head_only))

@@ -36,7 +36,7 @@ _BATCHES, _ROWS = 2, 8
 def verify(job: PlannedJob) -> Verdict:
     """Compare the device that the plan chose with the CPU."""
     device, cpu = get_backend(job.plan.device.value), get_backend("cpu")
-    if device.kind == cpu.kind:
+    if not device.traits.is_gpu:
         raise PippinError(
             "verify compares a GPU with the CPU, and this job would run on the CPU: there is nothing to compare. "
             "`pippin doctor` says why no GPU is used."
