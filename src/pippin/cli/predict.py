@@ -18,7 +18,7 @@ from pippin.text import visible
 if TYPE_CHECKING:
     from pippin.commands.predictor import Predictor
     from pippin.data.tables import TableStream
-    from pippin.tasks.sequence.predictions import Prediction
+    from pippin.tasks.base import Prediction
 
 HELP = """
 Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--overwrite] [--device NAME] [--int8] [-q]
@@ -109,7 +109,7 @@ def _label(rows: TableStream, columns: tuple[str, ...], predictor: Predictor, fi
     from pippin.cli.predict_input import to_label
     from pippin.report.progress import TrainingProgress
     from pippin.report.terminal import Terminal, make_console
-    from pippin.tasks.sequence.predictions import LabelledWriter
+    from pippin.runs.predictions import LabelledWriter
 
     output = request.one("output")
     shown = file is sys.stdout and file.isatty()
