@@ -26,7 +26,6 @@ from pippin.runs.record import now
 
 #: Minutes where nobody names any: of the built-in model, and of BERT-base.
 MINUTES, MINUTES_FULL = 2.0, 10.0
-REPEATS = 5
 #: Share of the time by the end of which each test is done.
 _DONE_BY = {INFERENCE: 0.4, TRAINING: 0.85, HEAD_ONLY: 1.0}
 #: Seconds that are kept for the charts.
@@ -42,7 +41,7 @@ class Asked:
     devices: tuple[str, ...] = ()
     """None named: all that are here, but for emulated ones."""
     minutes: float | None = None
-    repeats: int = REPEATS
+    repeats: int = 5
     cool_down: float = 0.0
     full: bool = False
     against_transformers: bool = False
