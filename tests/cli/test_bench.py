@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pippin.commands.bench import run as bench_run
+from pippin.commands.bench import benchmark as bench_run
 from pippin.commands.bench.folder import as_json
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, TRAINING, Bench, Point, Setting, read_bench
-from pippin.commands.bench.views import charts as bench_charts
+from pippin.commands.bench.views import bar_charts as bench_charts
 from pippin.machine.machine import Device, Machine
 
 

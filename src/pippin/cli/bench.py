@@ -47,8 +47,8 @@ def _contradictions(line: CommandLine) -> list[str]:
 
 def _bench(line: CommandLine) -> int:
     prepare_environment()
+    from pippin.commands.bench.benchmark import MINUTES, MINUTES_FULL, Asked, Benchmark
     from pippin.commands.bench.folder import as_json, free_folder, write_bench
-    from pippin.commands.bench.run import MINUTES, MINUTES_FULL, Asked, Benchmark
     from pippin.commands.bench.views.table import BenchProgress, show_bench
     from pippin.report.terminal import Terminal
 

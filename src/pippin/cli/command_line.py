@@ -16,8 +16,8 @@ from pippin.cli.commands import COMMANDS, Command
 from pippin.errors import Mistakes
 from pippin.recipe.fields import Field
 from pippin.recipe.foreign import SWITCH_WORDS
-from pippin.recipe.names import field_name, nearest_name
 from pippin.recipe.reading import FALSE_WORDS, TRUE_WORDS, Given, is_known, is_switch, read_values
+from pippin.recipe.spelling import field_name, nearest_name
 
 #: The flags with one dash: letter -> name.
 LETTERS = {"q": "quiet", "o": "output", "h": "help"}

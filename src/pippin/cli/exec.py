@@ -25,14 +25,14 @@ def run(arguments: list[str]) -> int:
     if asked.flags:
         _begin_again_with(asked)
     _prepare_environment()
-    from pippin.drop_in.script.run import run_module, run_script
+    from pippin.drop_in.script.runner import run_module, run_script
 
     (run_module if asked.is_module else run_script)(asked.target, asked.words, asked.data_dir)
     return 0
 
 
 @dataclass
-class _Asked:
+class _ScriptCall:
     """What stands on the command line: our flag, Python's, the script or module, and the words that are its own."""
 
     data_dir: str | None = None
@@ -42,8 +42,8 @@ class _Asked:
     words: list[str] = field(default_factory=list)
 
 
-def _taken_apart(arguments: list[str]) -> _Asked:
-    asked, ours, rest = _Asked(), list[str](), list(arguments)
+def _taken_apart(arguments: list[str]) -> _ScriptCall:
+    asked, ours, rest = _ScriptCall(), list[str](), list(arguments)
     while rest and rest[0].startswith("-") and not asked.is_module:
         word = rest.pop(0)
         if word.startswith("--"):
@@ -65,7 +65,7 @@ def _taken_apart(arguments: list[str]) -> _Asked:
     return asked
 
 
-def _take_letters(word: str, rest: list[str], asked: _Asked) -> None:
+def _take_letters(word: str, rest: list[str], asked: _ScriptCall) -> None:
     """Flags in Python's own spelling: letters that may stand together, the last with a value."""
     for place, letter in enumerate(word[1:], 2):
         value = word[place:]
@@ -87,7 +87,7 @@ def _take_letters(word: str, rest: list[str], asked: _Asked) -> None:
             raise PippinError(f"pippin exec -{letter}: Python has no such flag, or none that makes sense here.")
 
 
-def _begin_again_with(asked: _Asked) -> None:
+def _begin_again_with(asked: _ScriptCall) -> None:
     """Python reads its flags when it starts: this process becomes one that has them."""
     ours = ["--data_dir", asked.data_dir] if asked.data_dir else []
     target = ["-m", asked.target] if asked.is_module else [asked.target]

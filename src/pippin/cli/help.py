@@ -11,7 +11,7 @@ from pippin.cli.command_line import LETTERS
 from pippin.cli.commands import COMMANDS, Command
 from pippin.recipe.fields import COMMON, Field
 from pippin.recipe.foreign import SHORT_NAMES
-from pippin.recipe.names import field_name
+from pippin.recipe.spelling import field_name
 
 _WIDEST = 110
 _VALUE_NAMES = {

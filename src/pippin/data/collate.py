@@ -116,7 +116,7 @@ class Batch:
     rows: np.ndarray
     packing: Packing | None = None
     """Where the rows lie; None where each has a line of its own, padded."""
-    states: torch.Tensor | None = None
+    hidden_states: torch.Tensor | None = None
     """What a frozen part of the model gives for these rows, where that is known."""
 
     @property
@@ -141,10 +141,10 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
         "input_ids": torch.from_numpy(tokens),
         "attention_mask": torch.from_numpy(mask.astype(np.int64, order="C")),
     }
-    if encoded.segments is not None:
-        segments = np.zeros((len(rows), width), dtype=np.int64)
-        segments[mask] = encoded.segments[places]
-        inputs["token_type_ids"] = torch.from_numpy(segments)
+    if encoded.token_type_ids is not None:
+        token_type_ids = np.zeros((len(rows), width), dtype=np.int64)
+        token_type_ids[mask] = encoded.token_type_ids[places]
+        inputs["token_type_ids"] = torch.from_numpy(token_type_ids)
     return Batch(inputs, labels_of(encoded, rows), rows)
 
 
@@ -175,8 +175,8 @@ def pack(
         "input_ids": torch.from_numpy(tokens)[None],
         "position_ids": torch.from_numpy(positions)[None],
     }
-    if encoded.segments is not None:
-        inputs["token_type_ids"] = torch.from_numpy(encoded.segments[places].astype(np.int64))[None]
+    if encoded.token_type_ids is not None:
+        inputs["token_type_ids"] = torch.from_numpy(encoded.token_type_ids[places].astype(np.int64))[None]
     return Batch(inputs, labels_of(encoded, rows), rows, packing_of(lengths, in_groups, equal_lengths))
 
 

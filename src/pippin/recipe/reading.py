@@ -12,8 +12,8 @@ from pippin.plain_files import parse_json
 from pippin.recipe.checks import contradictions, remarks
 from pippin.recipe.fields import Field, recipe_fields
 from pippin.recipe.foreign import NOT_NEEDED, REFUSED, REFUSED_WHEN_OFF, SWITCHES, asks_for_nothing, is_off
-from pippin.recipe.names import field_name, nearest_name
 from pippin.recipe.recipe import Recipe
+from pippin.recipe.spelling import field_name, nearest_name
 
 TRUE_WORDS, FALSE_WORDS = {"true", "yes", "on", "1", "t", "y"}, {"false", "no", "off", "0", "f", "n"}
 _KIND_NAMES = {

@@ -12,7 +12,7 @@ from pippin.cache import VARIABLE as CACHE_VARIABLE
 from pippin.commands.bench.inference import InferenceTest
 from pippin.commands.bench.largest import largest_batch
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, TRANSFORMERS, Bench, Setting
-from pippin.commands.bench.schedule import Clock, Experiment, Schedule, Show
+from pippin.commands.bench.schedule import Schedule, Show, Stopwatch, TimedTest
 from pippin.commands.bench.subject import Subject, found
 from pippin.commands.bench.training import HEAD_ONLY_EPOCHS, ROWS, Trainer, TrainingTest, affordable_rows
 from pippin.commands.bench.with_pippin import train as train_with_pippin
@@ -50,8 +50,8 @@ class Asked:
 class Benchmark:
     """A benchmark under way. When it is interrupted, ``bench`` holds what was found so far."""
 
-    def __init__(self, asked: Asked, show: Show, clock: Clock | None = None):
-        self.asked, self.show, self.clock = asked, show, clock or Clock()
+    def __init__(self, asked: Asked, show: Show, clock: Stopwatch | None = None):
+        self.asked, self.show, self.clock = asked, show, clock or Stopwatch()
         self.machine = replace(probe(), chip=chip_name())
         self.devices = choose_devices(asked.devices, self.machine)
         minutes = asked.minutes or (MINUTES_FULL if asked.full else MINUTES)
@@ -106,7 +106,7 @@ class Benchmark:
         self.bench = replace(self.bench, complete=True, seconds=self._seconds())
         return self.bench
 
-    def _measure(self, name: str, test: Experiment) -> None:
+    def _measure(self, name: str, test: TimedTest) -> None:
         rest = self.asked.cool_down
         later = self.total * (1 - _DONE_BY[name])
         schedule = Schedule(
