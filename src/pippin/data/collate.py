@@ -122,7 +122,7 @@ class Batch:
     rows: np.ndarray
     packing: Packing | None = None
     """Where the rows lie; None where each has a line of its own, padded."""
-    states: torch.Tensor | None = None
+    hidden_states: torch.Tensor | None = None
     """What a frozen part of the model gives for these rows, where that is known."""
 
     @property
@@ -147,10 +147,10 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
         "input_ids": torch.from_numpy(tokens),
         "attention_mask": torch.from_numpy(mask.astype(np.int64, order="C")),
     }
-    if encoded.segments is not None:
-        segments = np.zeros((len(rows), width), dtype=np.int64)
-        segments[mask] = encoded.segments[places]
-        inputs["token_type_ids"] = torch.from_numpy(segments)
+    if encoded.token_type_ids is not None:
+        token_type_ids = np.zeros((len(rows), width), dtype=np.int64)
+        token_type_ids[mask] = encoded.token_type_ids[places]
+        inputs["token_type_ids"] = torch.from_numpy(token_type_ids)
     labels = labels_of(encoded, rows)
     if labels is not None and encoded.per_token:
         padded = torch.full((len(rows), width), NO_LABEL, dtype=labels.dtype)
@@ -186,8 +186,8 @@ def pack(
         "input_ids": torch.from_numpy(tokens)[None],
         "position_ids": torch.from_numpy(positions)[None],
     }
-    if encoded.segments is not None:
-        inputs["token_type_ids"] = torch.from_numpy(encoded.segments[places].astype(np.int64))[None]
+    if encoded.token_type_ids is not None:
+        inputs["token_type_ids"] = torch.from_numpy(encoded.token_type_ids[places].astype(np.int64))[None]
     labels = labels_of(encoded, rows)
     if labels is not None and encoded.per_token:
         labels = labels[None]

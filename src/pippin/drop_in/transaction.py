@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from pippin.drop_in.words import say
+from pippin.drop_in.notices import say
 from pippin.files import is_own_folder, sync
 from pippin.runs.checkpoints.manifest import NAME, problem_of, read, seal
 

@@ -144,10 +144,10 @@ class Features:
 
     def _run(self, batch: Batch) -> torch.Tensor:
         with torch.inference_mode():
-            return self.part.states(lambda: self.network.logits(batch))
+            return self.part.hidden_states(lambda: self.network.logits(batch))
 
     def _key(self, encoded: Encoded) -> str:
-        arrays = (encoded.tokens, encoded.offsets, encoded.segments)
+        arrays = (encoded.tokens, encoded.offsets, encoded.token_type_ids)
         return cache.key_of(
             self._key_of_model,
             encoded.pad_token,
@@ -190,34 +190,34 @@ class WithStates(Collator):
         if self.features.part.one_vector_a_row:
             # Of the tokens nothing is left but that each row has a first one.
             inputs = {name: torch.ones(len(rows), 1, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
-            return Batch(inputs, labels_of(encoded, rows), rows, states=self.features(encoded, rows))
+            return Batch(inputs, labels_of(encoded, rows), rows, hidden_states=self.features(encoded, rows))
         batch = self.features.plain(encoded, rows)
         states = self.features(encoded, batch.rows)
         if batch.packing is not None:
-            return replace(batch, states=states[None])
+            return replace(batch, hidden_states=states[None])
         mask = batch.inputs["attention_mask"].bool()
         padded = torch.zeros(*mask.shape, states.shape[1], dtype=states.dtype)
         padded[mask] = states
-        return replace(batch, states=padded)
+        return replace(batch, hidden_states=padded)
 
 
 def _part_of(encoded: Encoded, rows: np.ndarray) -> Encoded:
     """Some rows alone, in this order."""
     places = places_of(encoded, rows)
     offsets = np.concatenate([[0], np.cumsum(encoded.lengths[rows])])
-    segments = None if encoded.segments is None else encoded.segments[places]
-    return replace(encoded, tokens=encoded.tokens[places], segments=segments, offsets=offsets, labels=None)
+    token_type_ids = None if encoded.token_type_ids is None else encoded.token_type_ids[places]
+    return replace(encoded, tokens=encoded.tokens[places], token_type_ids=token_type_ids, offsets=offsets, labels=None)
 
 
 def _with_short_rows(encoded: Encoded, count: int) -> Encoded:
     """The same with so many rows of one token more."""
-    tokens, segments = (
+    tokens, token_type_ids = (
         None if array is None else np.append(array, np.repeat(array[:1], count))
-        for array in (encoded.tokens, encoded.segments)
+        for array in (encoded.tokens, encoded.token_type_ids)
     )
     offsets = np.append(encoded.offsets, encoded.offsets[-1] + np.arange(1, count + 1))
     assert tokens is not None
-    return replace(encoded, tokens=tokens, segments=segments, offsets=offsets)
+    return replace(encoded, tokens=tokens, token_type_ids=token_type_ids, offsets=offsets)
 
 
 def _name(dtype: torch.dtype) -> str:

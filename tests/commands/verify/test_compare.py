@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from verify_helpers import another, bert, by_name, wrong_ones
 
 from pippin.commands.verify.compare import compare
-from pippin.commands.verify.trace import Experiment
+from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.verdict import EVALUATION, MODES, PADDED, TRAINING
 from pippin.errors import PippinError
 from pippin.machine.drivers.cpu import CpuBackend

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pippin.commands.verify.run import without_dropout
-from pippin.commands.verify.trace import Experiment
+from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.verdict import Finding
+from pippin.commands.verify.verify import without_dropout
 from pippin.data.encoding import Encoded
 from pippin.tasks.sequence.task import SequenceTask
 

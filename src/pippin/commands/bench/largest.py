@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pippin.commands.bench.results import HEAD_ONLY, TRAINING, Largest
-from pippin.commands.bench.schedule import Clock
+from pippin.commands.bench.schedule import Stopwatch
 from pippin.commands.bench.subject import Subject
 from pippin.commands.bench.watch import watching
 from pippin.commands.planning import PlannedJob
@@ -33,7 +33,7 @@ _FIRST = 8
 _LONGEST_STEP = 5.0
 
 
-def largest_batch(subject: Subject, device: str, length: int, head_only: bool, clock: Clock) -> Largest:
+def largest_batch(subject: Subject, device: str, length: int, head_only: bool, clock: Stopwatch) -> Largest:
     """With rows of so many tokens."""
     test = HEAD_ONLY if head_only else TRAINING
     rows = subject.job.rows.train
@@ -77,7 +77,7 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
     return rows, f"an estimate: {2 * rows} rows need {memory(needed(2 * rows))}, and {memory(budget)} are free"
 
 
-def _tried(subject: Subject, job: PlannedJob, length: int, clock: Clock) -> tuple[int, str]:
+def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> tuple[int, str]:
     plan = replace(job.plan, capacities=Choice((), "each batch has a size of its own"))
     backend = get_backend(plan.device.value)
     budget = backend.memory_budget()

@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from pippin.drop_in.errors import NotOnThisComputer, Refusal
+from pippin.drop_in.notices import say
 from pippin.drop_in.script.after_import import AfterImport
 from pippin.drop_in.script.reach import declared_offline, why_no_hub
-from pippin.drop_in.words import say
 from pippin.errors import PippinError
 from pippin.tasks.sequence.known import TASKS
 from pippin.tasks.sequence.task import SequenceTask

@@ -12,7 +12,7 @@ import torch
 
 from pippin.commands.planning import PlannedJob
 from pippin.commands.verify.compare import compare
-from pippin.commands.verify.trace import Experiment
+from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.verdict import Verdict
 from pippin.commands.verify.walk import located
 from pippin.commands.verify.window import past_window

@@ -46,7 +46,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Trace:
+class Measurement:
     """What one device computed, on the CPU and in fp32."""
 
     evaluated: torch.Tensor
@@ -63,7 +63,7 @@ class Trace:
         return {EVALUATION: self.evaluated, TRAINING: self.logits, LOSS: self.loss}
 
 
-def measure(experiment: Experiment, network: Network) -> Trace:
+def measure(experiment: Experiment, network: Network) -> Measurement:
     """Evaluate, then train up to the gradients, which stay in the model."""
     model = network.model
     model.zero_grad(set_to_none=True)
@@ -74,7 +74,7 @@ def measure(experiment: Experiment, network: Network) -> Trace:
     model.train()
     logits, loss = _forward_and_backward(experiment, network, batches)
     gradients = {name: to_cpu(p.grad) for name, p in model.named_parameters() if p.grad is not None}
-    return Trace(evaluated, logits, loss, gradients)
+    return Measurement(evaluated, logits, loss, gradients)
 
 
 def step(experiment: Experiment, network: Network, gradients: Tensors) -> Tensors:
