@@ -117,9 +117,8 @@ def some_plan(because: str = "so it is", **values: Any) -> Plan:
         for item in fields(Plan)
         if item.default is MISSING
     }
-    return Plan(
-        **{name: Choice(values.get(name, plain[kind]), because.format(name=name)) for name, kind in kinds.items()}
-    )
+    choices = {name: Choice(values.pop(name, plain[kind]), because.format(name=name)) for name, kind in kinds.items()}
+    return Plan(**choices, **values)
 
 
 def with_traits(monkeypatch: pytest.MonkeyPatch, driver: Any, **changes: Any) -> None:

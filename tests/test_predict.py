@@ -234,7 +234,11 @@ def test_as_many_columns_as_in_training(run_cli, trained, pair_run, write_rows):
         (["RUN", "--text", "x", "--text_column", "foo"], "--text_column goes with --file"),
         (["RUN", "--text_column", "foo"], "--text_column goes with --file"),
         (["RUN", "-text", "x"], "-text: flags start with two dashes. Did you mean --text?"),
-        (["-o", "x.csv", "RUN", "--text", "x"], "pippin: -o: flags start with two dashes."),
+        (["-x", "x.csv", "RUN", "--text", "x"], "pippin: -x: flags start with two dashes."),
+        (["-o", "x.xlsx", "RUN", "--text", "x"], "--output x.xlsx: the name must end in"),
+        (["RUN", "--txt"], "pippin: --txt: there is no such flag. Did you mean --text?\n"),
+        (["--foo", "RUN"], "pippin: --foo: there is no such flag.\n"),
+        (["RUN", "--text", "--output", "x.csv"], "pippin: --text needs a value after it.\n"),
         (["RUN", "--text", "x\ud800"], "holds half of a character"),
         (["runs/none", "--text", "x"], "there is no such folder"),
     ],
@@ -350,7 +354,7 @@ def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
 
     for place, failure, message in [
         (
-            "pippin.tasks.sequence.predictions.LabelledWriter.write",
+            "pippin.runs.predictions.LabelledWriter.write",
             full,
             "--output out.csv cannot be written: No space left",
         ),
@@ -401,7 +405,7 @@ def test_standard_input_flows(run_cli, trained, small_chunks, monkeypatch):
     source = CountedInput("\n".join(texts).encode())
     size, seen = len(source.getvalue()), []
     monkeypatch.setattr("sys.stdin", source)
-    from pippin.tasks.sequence.predictions import LabelledWriter
+    from pippin.runs.predictions import LabelledWriter
 
     write = LabelledWriter.write
 

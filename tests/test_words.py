@@ -31,8 +31,8 @@ def test_a_benchmark_is_not_told_to_resume(monkeypatch, tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(folder, "write_text", full)
-    monkeypatch.setattr("pippin.commands.bench.views.charts.write_charts", lambda *_: [])
-    monkeypatch.setattr("pippin.commands.bench.views.page.compared_page", lambda *_: "")
+    monkeypatch.setattr("pippin.commands.bench.views.bar_charts.write_charts", lambda *_: [])
+    monkeypatch.setattr("pippin.commands.bench.views.markdown.compared_page", lambda *_: "")
     with pytest.raises(PippinError, match="No space left on device. The disk has .* Free some room and try again.$"):
         folder.write_comparison([], tmp_path)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -25,6 +26,15 @@ class Mistakes(PippinError):
         else:
             lines = "\n".join(f"  {number}. {text}" for number, text in enumerate(self.mistakes, 1))
             super().__init__(f"{len(self.mistakes)} things to put right:\n{lines}")
+
+
+@contextmanager
+def collecting(mistakes: list[str]) -> Iterator[None]:
+    """An error in here is one more mistake, and the others are looked for."""
+    try:
+        yield
+    except PippinError as error:
+        mistakes += error.mistakes if isinstance(error, Mistakes) else [str(error)]
 
 
 def shown(value: Any, most: int = 60) -> str:

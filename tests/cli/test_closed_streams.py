@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pippin.cli.main import COMMANDS, main
+from pippin.cli.commands import COMMANDS
+from pippin.cli.main import main
 
 SOURCE = Path(__file__).parents[2] / "src"
 HELPS = [[], ["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]

@@ -9,6 +9,7 @@ import pytest
 from pippin.cli.train import read_command
 from pippin.errors import Mistakes
 from pippin.recipe.fields import recipe_fields
+from pippin.recipe.reading import recipe_from
 
 CLASSIC = (
     "--model_name_or_path google-bert/bert-base-cased --task_name mrpc --do_train --do_eval --max_seq_length 128 "
@@ -104,6 +105,62 @@ def test_older_names_still_work():
     assert recipe.use_cpu
     assert recipe.eval_strategy == "epoch"
     assert recipe.warmup_ratio == 0.1
+
+
+def test_short_names(tmp_path):
+    short = read_command("--model m --lr 1e-4 --epochs 2 --batch-size=16 --max_length 64 -o runs/x".split()).recipe
+    keywords = recipe_from(
+        {"model": "m", "lr": 1e-4, "epochs": 2, "batch_size": 16, "max_length": 64, "output": "runs/x"}
+    )
+    (tmp_path / "s.yaml").write_text("model: m\nlr: 1e-4\nepochs: 2\nbatch-size: 16\nmax_length: 64\noutput: runs/x\n")
+    assert short.per_device_train_batch_size == 16
+    assert short == keywords.recipe == read_command(["--config", str(tmp_path / "s.yaml")]).recipe
+    assert read_command(["--output=runs/x"]).recipe.output_dir == "runs/x"
+
+
+def test_two_names_of_one_setting_must_agree(tmp_path):
+    with pytest.raises(Mistakes, match="^--lr 1e-3 and --learning-rate 2e-3 are one setting under two names"):
+        read_command("--lr 1e-3 --learning-rate 2e-3".split())
+    with pytest.raises(Mistakes, match="^epochs 2 and num_train_epochs 3 are one setting"):
+        recipe_from({"epochs": 2, "num_train_epochs": 3})
+    assert read_command("--lr 1e-3 --learning_rate 0.001".split()).recipe.learning_rate == 1e-3
+    assert read_command("--seed 1 --seed 2".split()).recipe.seed == 2
+    (tmp_path / "s.yaml").write_text("lr: 1\n")
+    assert read_command(["--config", str(tmp_path / "s.yaml"), "--learning_rate", "0.5"]).recipe.learning_rate == 0.5
+    (tmp_path / "s.yaml").write_text("lr: 1\nlearning_rate: 0.5\n")
+    with pytest.raises(Mistakes, match="are one setting under two names"):
+        read_command(["--config", str(tmp_path / "s.yaml")])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("batchsize", "batch_size"),
+        ("batch_szie", "batch_size"),
+        ("train_batch_sise", "train_batch_size"),
+        ("per_device_batch_size", "per_device_train_batch_size"),
+        ("num_epochs", "num_train_epochs"),
+        ("epoch", "epochs"),
+        ("learn_rate", "learning_rate"),
+        ("max_len", "max_length"),
+        ("gradient_accumulation", "gradient_accumulation_steps"),
+        ("warmup", "warmup_steps"),
+        ("confg", "config"),
+        ("mdoel", "model"),
+        ("decay_weight", "weight_decay"),
+        ("outdir", "output_dir"),
+        ("xyzzy", None),
+    ],
+)
+def test_the_nearest_sensible_flag_is_suggested(typed, meant):
+    with pytest.raises(Mistakes) as caught:
+        read_command([f"--{typed}", "1"])
+    hint = f" Did you mean --{meant}?" if meant else ""
+    assert str(caught.value) == f"--{typed}: there is no such flag.{hint}"
+
+
+def test_what_follows_two_dashes_is_no_flag():
+    assert read_command(["--seed", "1", "--", "-rows.csv"]).recipe.data == "-rows.csv"
 
 
 def test_all_mistakes_in_one_go():

@@ -57,10 +57,10 @@ def test_runs_beside_each_other(train, word_file, run_cli):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name the folder of a run"),
+        ([], "name a RUN folder"),
         (["nothing"], "nothing is no run of Pippin's"),
         (["nothing", "--outptu", "x"], "Did you mean --output?"),
-        (["nothing", "--output"], "--output needs"),
+        (["nothing", "--output"], "--output needs a value"),
     ],
 )
 def test_mistakes_at_the_keyboard(run_cli, words, message):

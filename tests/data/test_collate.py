@@ -16,7 +16,7 @@ def encoded() -> Encoded:
     """Three rows of 2, 4 and 1 tokens."""
     return Encoded(
         tokens=np.array([11, 12, 21, 22, 23, 24, 31], dtype=np.int32),
-        segments=np.array([0, 1, 0, 0, 1, 1, 0], dtype=np.int32),
+        token_type_ids=np.array([0, 1, 0, 0, 1, 1, 0], dtype=np.int32),
         offsets=np.array([0, 2, 6, 7]),
         labels=np.array([5, 6, 7]),
         cut=0,

@@ -38,18 +38,18 @@ def test_same_as_the_tokenizer_says(tokenizer, monkeypatch, pairs, most):
     for row in range(25):
         part = slice(encoded.offsets[row], encoded.offsets[row + 1])
         assert encoded.tokens[part].tolist() == expected["input_ids"][row]
-        assert encoded.segments[part].tolist() == expected["token_type_ids"][row]
+        assert encoded.token_type_ids[part].tolist() == expected["token_type_ids"][row]
     assert encoded.lengths.tolist() == [len(row) for row in expected["input_ids"]]
     assert encoded.cut == sum(len(row) > most for row in whole)
     assert encoded.labels.tolist() == list(range(25))
 
 
-@pytest.mark.parametrize("segments", [True, False])
-def test_no_row_is_without_a_token(tokenizer, monkeypatch, segments):
+@pytest.mark.parametrize("token_type_ids", [True, False])
+def test_no_row_is_without_a_token(tokenizer, monkeypatch, token_type_ids):
     """Attention over a row of padding alone is NaN on some devices."""
     from tokenizers import processors
 
-    if not segments:
+    if not token_type_ids:
         monkeypatch.setattr(tokenizer, "model_input_names", ["input_ids", "attention_mask"])
     whole = tokenizer.backend_tokenizer.post_processor
     bare = processors.TemplateProcessing(single="$A", pair="$A $B", special_tokens=[])
@@ -62,13 +62,13 @@ def test_no_row_is_without_a_token(tokenizer, monkeypatch, segments):
     assert encoded.lengths.tolist() == [2, 1, 2]
     assert encoded.tokens[2] == tokenizer.unk_token_id
     assert collate(encoded, np.arange(3)).inputs["attention_mask"].any(dim=1).all()
-    assert (encoded.segments is None) != segments
-    assert not segments or len(encoded.segments) == 5
+    assert (encoded.token_type_ids is None) != token_type_ids
+    assert not token_type_ids or len(encoded.token_type_ids) == 5
 
 
 def test_model_without_segments(tokenizer, monkeypatch):
     monkeypatch.setattr(tokenizer, "model_input_names", ["input_ids", "attention_mask"])
-    assert encode(Examples(TEXTS, None, None, [], ""), tokenizer, 16).segments is None
+    assert encode(Examples(TEXTS, None, None, [], ""), tokenizer, 16).token_type_ids is None
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_tokens_come_from_the_cache_the_second_time(tokenizer, counted, pairs):
     assert len(counted) == 1
     np.testing.assert_array_equal(first.tokens, second.tokens)
     np.testing.assert_array_equal(first.offsets, second.offsets)
-    np.testing.assert_array_equal(first.segments, second.segments)
+    np.testing.assert_array_equal(first.token_type_ids, second.token_type_ids)
     assert (first.cut, first.unknown, first.pad_token) == (second.cut, second.unknown, second.pad_token)
     encode(examples, tokenizer, 16, fresh=True)
     assert len(counted) == 2

@@ -95,6 +95,6 @@ def test_accelerators_that_pippin_does_not_know_are_left_to_transformers(monkeyp
 
 
 def test_the_old_switch_for_the_apple_gpu_is_no_error_without_one(capsys, monkeypatch):
-    monkeypatch.setattr("pippin.drop_in.words._said", set())
+    monkeypatch.setattr("pippin.drop_in.notices._said", set())
     assert TrainingArguments("out", use_mps_device=True, use_cpu=True).device.type == "cpu"
     assert "use_mps_device: there is no Apple GPU here" in capsys.readouterr().err

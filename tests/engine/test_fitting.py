@@ -10,17 +10,17 @@ import torch
 from training_helpers import OUT_OF_MEMORY, SmallMemory
 
 from conftest import events
+from pippin.commands import train as training
 from pippin.data.encoding import Encoded
-from pippin.engine import session
 from pippin.engine.fitting import FittingStep
 from pippin.engine.steps.eager import EagerStep
 from pippin.machine.drivers.cpu import CpuBackend
+from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
 from pippin.models.training_mode import recompute_activations
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.labels import Labels
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.sequence.task import SequenceTask
 
 ROWS, LENGTH = 16, 10
 STEPS = [np.arange(start, start + ROWS) for start in (0, 16, 32)]
@@ -44,7 +44,7 @@ class Bench:
         optimiser = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
         constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
         network = Network(self.model, CpuBackend(), precision)
-        self.eager = EagerStep(network, optimiser, constant, Loss(False), 1.0)
+        self.eager = EagerStep(network, optimiser, constant, SequenceTask(), 1.0)
         self.fitting = FittingStep(self.eager, even_rows(3 * ROWS), micro_batch, self.hear, micro_tokens)
 
     def hear(self, name: str, **figures) -> None:
@@ -223,8 +223,8 @@ def test_a_whole_job_goes_on(train, word_file, monkeypatch, device):
     flags = ["--do_train", "--per_device_train_batch_size", 32, "--use_cpu"]
     _, expected = train(word_file, *flags, folder="roomy", steps=6)
     memory = SmallMemory(100, OUT_OF_MEMORY[device])
-    load = session.load_model
-    monkeypatch.setattr(session, "load_model", lambda *arguments: memory.watch(load(*arguments)))
+    load = training.load_model
+    monkeypatch.setattr(training, "load_model", lambda *arguments: memory.watch(load(*arguments)))
     out, results = train(word_file, *flags, steps=6)
     told = [event["rows"] for event in events("run", "smaller_batches")]
     assert told
@@ -234,7 +234,7 @@ def test_a_whole_job_goes_on(train, word_file, monkeypatch, device):
 
 
 def test_a_whole_job_goes_on_with_recomputed_activations(train, word_file, monkeypatch):
-    load = session.load_model
+    load = training.load_model
 
     def watched(*arguments: object) -> torch.nn.Module:
         model = load(*arguments)
@@ -246,7 +246,7 @@ def test_a_whole_job_goes_on_with_recomputed_activations(train, word_file, monke
         model.classifier.register_forward_hook(fail_while_all_is_kept)
         return model
 
-    monkeypatch.setattr(session, "load_model", watched)
+    monkeypatch.setattr(training, "load_model", watched)
     out, results = train(word_file, "--do_train", "--per_device_train_batch_size", 4, "--use_cpu", steps=3)
     assert [event["step"] for event in events("run", "recomputing")] == [1]
     assert "activations are recomputed in the backward pass" in " ".join(out.split())

@@ -92,7 +92,7 @@ def test_rows_beside_it_do_not_change_a_row_by_a_bit(name, frozen):
     for chosen in ([0], [3], [3, 1, 2], [6, 4], [7, 6, 5, 4, 3, 2, 1, 0]):
         first, second = (network.collate(rows, np.array(chosen)) for network in (kept, anew))
         assert first.rows.tolist() == second.rows.tolist()
-        assert torch.equal(first.states, second.states)
+        assert torch.equal(first.hidden_states, second.hidden_states)
 
 
 @supported

@@ -76,7 +76,7 @@ def test_labels_of_a_run(train, run_cli, word_file, write_rows):
     (row,) = csv.DictReader(io.StringIO(out))
     assert float(row["score"]) == pytest.approx(answers[1][0].score, abs=1e-2)
     assert "int8" not in run_cli("predict", "run", "--text", texts[0], "--device", "cpu")[2]
-    assert "--int8=yes: --int8 takes no value" in run_cli("predict", "run", "--text", "x", "--int8=yes")[2]
+    assert "--int8: 'maybe' is not true or false" in run_cli("predict", "run", "--text", "x", "--int8=maybe")[2]
 
 
 def test_refused_on_other_devices(train, run_cli, word_file, monkeypatch):

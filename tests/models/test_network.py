@@ -49,8 +49,10 @@ def rows_for(config, lengths) -> Encoded:
     padding = config.pad_token_id or 0
     tokens = draw.integers(3, 200, offsets[-1]).astype(np.int32)
     tokens[1] = padding  # RoBERTa's kin do not count it
-    segments = draw.integers(0, 2, offsets[-1]).astype(np.int32) if config.model_type in ("bert", "electra") else None
-    return Encoded(tokens, segments, offsets, draw.integers(0, 4, len(lengths)), pad_token=padding)
+    token_type_ids = (
+        draw.integers(0, 2, offsets[-1]).astype(np.int32) if config.model_type in ("bert", "electra") else None
+    )
+    return Encoded(tokens, token_type_ids, offsets, draw.integers(0, 4, len(lengths)), pad_token=padding)
 
 
 def model_of(config) -> torch.nn.Module:

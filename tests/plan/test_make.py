@@ -22,7 +22,7 @@ CPU = traits_of("cpu", "some processor")
 MAC = apple_gpu(MacFacts("2.13.0", "14.5", "Apple M3"), 10 * 2**30)
 NVIDIA = traits_of("cuda", "NVIDIA card", memory_bytes=80 * 2**30)
 CLASSES = TaskFacts(("accuracy", "f1_macro", "loss"), "accuracy", outputs=6)
-NUMBERS = TaskFacts(("pearson", "loss"), "pearson", outputs=1, regression=True)
+NUMBERS = TaskFacts(("pearson", "mse", "loss"), "pearson", 1, frozenset({"loss", "mse"}))
 MODEL = ModelFacts(hidden_size=384, longest_input=512)
 
 
@@ -125,6 +125,13 @@ def test_the_best_is_judged_by_the_tasks_own_metric(task, metric):
     assert classic.best_metric.value == "loss", "Hugging Face's default"
 
 
+def test_more_is_better_but_of_errors():
+    best = {"load_best_model_at_end": True}
+    assert plan(best).greater_is_better
+    assert not plan({**best, "metric_for_best_model": "mse"}, task=NUMBERS).greater_is_better
+    assert plan({**best, "metric_for_best_model": "mse", "greater_is_better": True}, task=NUMBERS).greater_is_better
+
+
 def test_patience_keeps_the_best_too():
     assert plan({"early_stopping_patience": 3}).best_metric.value == "accuracy"
 
@@ -175,8 +182,6 @@ def test_epochs_follow_from_max_steps():
 
 
 def test_settings_without_sense_here():
-    with pytest.raises(PippinError, match="--label_smoothing_factor is for classes"):
-        plan({"label_smoothing_factor": 0.1}, task=NUMBERS)
     with pytest.raises(PippinError, match="--eval_on_start: there are no validation rows"):
         plan({"eval_on_start": True}, has_validation=False)
     with pytest.raises(PippinError, match="reduce_lr_on_plateau needs evaluations"):

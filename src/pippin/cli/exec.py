@@ -8,36 +8,10 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-from pippin.errors import PippinError, nearest
+from pippin.cli.command_line import read_line
+from pippin.cli.commands import COMMANDS
+from pippin.errors import PippinError
 from pippin.machine.drivers import FALLBACK_VARIABLE, is_fallback_value, prepare_environment
-
-HELP = """
-Usage: pippin exec [--data_dir FOLDER] [flags of Python] SCRIPT [words of the script ...]
-       pippin exec [--data_dir FOLDER] [flags of Python] -m PACKAGE.MODULE [words of the module ...]
-
-Runs a script written for Hugging Face's Trainer as `python SCRIPT ...` would, without an edit, with Pippin's Trainer
-and TrainingArguments in place of transformers': faster, and with checkpoints that cannot be half written.
-
-  pippin exec train.py --epochs 3                     your own script; everything after its name is its own
-  pippin exec run_glue.py --model_name_or_path google-bert/bert-base-cased --task_name mrpc --do_train --do_eval \\
-      --max_seq_length 128 --per_device_train_batch_size 32 --learning_rate 2e-5 --num_train_epochs 3 \\
-      --output_dir runs/mrpc --overwrite_output_dir --use_mps_device
-  pippin exec --data_dir glue_data run_glue.py --task_name mrpc ...
-  pippin exec -u -m my_package.train --epochs 3       a module, and a flag of Python's (-u, -O, -W, -X and the like)
-
-What is different for the script, and only in its process:
-  - Trainer, TrainingArguments, Seq2SeqTrainer and Seq2SeqTrainingArguments are Pippin's, also for packages that build
-    on them. Arguments that transformers removed are taken again, as Python keywords and as flags.
-  - Names and arguments that transformers, datasets and evaluate dropped since 2023 are back, where they are gone.
-  - Where the Hub cannot be reached, evaluate.load computes the usual metrics here (accuracy, f1, precision, recall,
-    matthews_correlation, mse, mae, pearsonr, spearmanr, xnli, glue), and load_dataset("glue", TASK) takes the Hub's
-    cache. Each is said on a line that begins with `pippin:`.
-  - PYTORCH_ENABLE_MPS_FALLBACK is set before torch is imported, unless you have set it.
-
-  --data_dir FOLDER   GLUE's files for load_dataset("glue", TASK), as for `pippin train --task_name TASK --data_dir`.
-
-Exit codes and errors are the script's own. Exit code 2 with one line means that Pippin could not go on.
-"""
 
 #: Flags of Python's, without a value and with one. Left out: those after which nothing would be run.
 _LETTERS, _WITH_VALUE = "bBdEIOPqRsSuv", "WX"
@@ -46,22 +20,19 @@ _LETTERS, _WITH_VALUE = "bBdEIOPqRsSuv", "WX"
 def run(arguments: list[str]) -> int:
     """Run the command; returns the exit code. What the script raises is not caught."""
     if not arguments:
-        raise PippinError("name the script to run: pippin exec SCRIPT.py …. `pippin exec --help` explains it.")
-    if arguments[0] in ("-h", "--help"):
-        print(HELP.strip())
-        return 0
+        raise PippinError("name the script to run: pippin exec SCRIPT.py …. `pippin help exec` explains it.")
     asked = _taken_apart(arguments)
     if asked.flags:
         _begin_again_with(asked)
     _prepare_environment()
-    from pippin.drop_in.script.run import run_module, run_script
+    from pippin.drop_in.script.runner import run_module, run_script
 
     (run_module if asked.is_module else run_script)(asked.target, asked.words, asked.data_dir)
     return 0
 
 
 @dataclass
-class _Asked:
+class _ScriptCall:
     """What stands on the command line: our flag, Python's, the script or module, and the words that are its own."""
 
     data_dir: str | None = None
@@ -71,14 +42,18 @@ class _Asked:
     words: list[str] = field(default_factory=list)
 
 
-def _taken_apart(arguments: list[str]) -> _Asked:
-    asked, rest = _Asked(), list(arguments)
+def _taken_apart(arguments: list[str]) -> _ScriptCall:
+    asked, ours, rest = _ScriptCall(), list[str](), list(arguments)
     while rest and rest[0].startswith("-") and not asked.is_module:
         word = rest.pop(0)
         if word.startswith("--"):
-            asked.data_dir = _data_dir(word, rest)
+            ours += [word] if "=" in word or not rest else [word, rest.pop(0)]
         else:
             _take_letters(word, rest, asked)
+    line = read_line(COMMANDS["exec"], ours)
+    folder = line.flags.data_dir
+    line.refuse([f"--data_dir {folder}: there is no such folder."] if folder and not os.path.isdir(folder) else [])
+    asked.data_dir = folder and os.path.abspath(folder)
     if asked.is_module:
         asked.words = rest
         return asked
@@ -90,21 +65,7 @@ def _taken_apart(arguments: list[str]) -> _Asked:
     return asked
 
 
-def _data_dir(word: str, rest: list[str]) -> str:
-    flag, equals, value = word.partition("=")
-    if flag.replace("-", "_") != "__data_dir":
-        raise PippinError(
-            f"pippin exec {flag}: there is no such flag before the script.{nearest(flag, ['--data_dir'])} "
-            "The script's own go behind it: pippin exec SCRIPT.py …"
-        )
-    if not equals:
-        value = rest.pop(0) if rest else ""
-    if not os.path.isdir(value):
-        raise PippinError(f"--data_dir {value}: there is no such folder.")
-    return os.path.abspath(value)
-
-
-def _take_letters(word: str, rest: list[str], asked: _Asked) -> None:
+def _take_letters(word: str, rest: list[str], asked: _ScriptCall) -> None:
     """Flags in Python's own spelling: letters that may stand together, the last with a value."""
     for place, letter in enumerate(word[1:], 2):
         value = word[place:]
@@ -126,7 +87,7 @@ def _take_letters(word: str, rest: list[str], asked: _Asked) -> None:
             raise PippinError(f"pippin exec -{letter}: Python has no such flag, or none that makes sense here.")
 
 
-def _begin_again_with(asked: _Asked) -> None:
+def _begin_again_with(asked: _ScriptCall) -> None:
     """Python reads its flags when it starts: this process becomes one that has them."""
     ours = ["--data_dir", asked.data_dir] if asked.data_dir else []
     target = ["-m", asked.target] if asked.is_module else [asked.target]

@@ -1,4 +1,4 @@
-"""The dispatcher: finds the command's module, imports it alone, and turns a user's mistake into exit code 2."""
+"""The dispatcher: reads the command line, imports the command's module alone, turns a mistake into exit code 2."""
 
 from __future__ import annotations
 
@@ -8,42 +8,12 @@ from importlib import import_module
 from typing import TextIO
 
 from pippin._version import __version__
+from pippin.cli.command_line import read_line
+from pippin.cli.commands import COMMANDS, Command
 from pippin.errors import PippinError, nearest
 from pippin.redact import remember_secrets_of, without_secrets
 from pippin.report.stream import let_go, replace_closed
 from pippin.text import visible
-
-#: command -> (module, one line for the help)
-COMMANDS = {
-    "train": (
-        "pippin.cli.train",
-        "Fine-tune a model on a file, a folder, a known task, or the built-in questions.",
-    ),
-    "preflight": ("pippin.cli.preflight", "Will this job run, fit and finish in time, here or on another Mac?"),
-    "doctor": ("pippin.cli.doctor", "Is this computer ready? What was found, and what to type where it is not."),
-    "resume": ("pippin.cli.resume", "Go on with a run that was interrupted, to the result that it would have had."),
-    "verify": ("pippin.cli.verify", "Does the GPU give the CPU's results for this model and these rows?"),
-    "predict": ("pippin.cli.predict", "Label texts with a trained model."),
-    "bench": ("pippin.cli.bench", "How fast is a model on each device of this machine, and which one to use?"),
-    "exec": (
-        "pippin.cli.exec",
-        "Run your own script for Hugging Face's Trainer, unmodified, with Pippin's in its place.",
-    ),
-    "report": ("pippin.cli.report", "The web page of a run, or of several beside each other."),
-}
-
-
-def usage() -> str:
-    rows = "\n".join(f"  {name:10} {line}" for name, (_, line) in COMMANDS.items())
-    return (
-        "pippin: fine-tune Transformer models on the computer at hand.\n\n"
-        f"Usage: pippin COMMAND [...]\n\nCommands:\n{rows}\n\n"
-        "First steps:\n"
-        "  pippin train                    built-in questions, built-in model: about a minute on a laptop\n"
-        "  pippin train reviews.csv        your own file: columns found, split made, device chosen, model saved\n"
-        '  pippin predict runs/reviews --text "What a lovely film"\n\n'
-        "`pippin COMMAND --help` explains a command. `pippin --version` prints the version."
-    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -76,18 +46,29 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    name, *rest = arguments or ["--help"]
-    if name in ("-h", "--help", "help"):
-        print(usage())
+    name, *rest = arguments or ["help"]
+    name = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}.get(name, name)
+    command = _command(name)
+    if {"-h", "--help"} & set(rest) and name != "help":
+        name, rest = "help", [name]
+    if name == "help":
+        from pippin.cli.help import command_help, overview
+
+        topics = [word for word in rest if not word.startswith("-")]
+        print(command_help(_command(topics[0])) if topics else overview())
         return 0
-    if name in ("-V", "--version"):
+    if name == "version":
         print(f"pippin {__version__}")
         return 0
+    return int(import_module(f"pippin.cli.{name}").run(read_line(command, rest)))
+
+
+def _command(name: str) -> Command:
     if name not in COMMANDS:
         raise PippinError(
-            f"pippin {name}: there is no such command.{nearest(name, list(COMMANDS), 'pippin ')} See `pippin --help`."
+            f"pippin {name}: there is no such command.{nearest(name, list(COMMANDS), 'pippin ')} See `pippin help`."
         )
-    return int(import_module(COMMANDS[name][0]).run(rest))
+    return COMMANDS[name]
 
 
 def _run_script(arguments: list[str]) -> int:

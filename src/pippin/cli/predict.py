@@ -10,49 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pippin.cli.output_file import naming, output_file
-from pippin.cli.predict_request import Request, read_request
-from pippin.errors import PippinError
+from pippin.cli.command_line import CommandLine
+from pippin.cli.flags import PredictFlags
+from pippin.cli.output_file import naming, output_file, output_problem
+from pippin.errors import PippinError, collecting
+from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.text import visible
 
 if TYPE_CHECKING:
     from pippin.commands.predictor import Predictor
     from pippin.data.tables import TableStream
-    from pippin.tasks.sequence.predictions import Prediction
-
-HELP = """
-Usage: pippin predict RUN [--text TEXT ...] [--file FILE] [--output FILE] [--overwrite] [--device NAME] [--int8] [-q]
-
-Label texts with a trained model: a run of Pippin's, any folder of a transformers classifier, or its
-name on the Hugging Face Hub (org/name).
-
-  pippin predict runs/reviews --text "What a lovely film" --text "Dull."
-  pippin predict runs/reviews --file new.csv --output labelled.csv
-  cat lines.txt | pippin predict runs/reviews > labelled.csv
-
-  --text TEXT        A text to label; may be given several times. For a model of text pairs give
-                     --text FIRST --text2 SECOND.
-  --text2 TEXT       The second text of each pair.
-  --file FILE        CSV, TSV, JSON, JSONL or Parquet. The text columns are those of the training.
-  --text_column NAME[,NAME]
-                     The text columns of FILE, when they have other names than in training.
-  --output FILE      Where to write: .csv or .jsonl. Default: CSV on standard output.
-  --overwrite        Replace FILE of --output if it is there already. Without it, that is refused.
-  --encoding NAME    Encoding of FILE or of standard input. Default: utf-8.
-  --device NAME      cpu, cuda or mps. Default: the best one here.
-  --int8             Inexact, and faster: the model computes in 8 bits, so labels may differ from the exact
-                     model's. On the CPU only.
-  --quiet, -q        No progress bar and no notes.
-Without --text and --file, each line of standard input is a text.
-Every row of the input comes back in its place, with the columns label and score added (predicted_label
-and predicted_score where the input has such columns). A row whose text is empty or blank comes back too,
-with label and score left empty (null in JSONL): a model would answer, but there is nothing it could have
-read. How many there are is said at the end.
-Rows are read, labelled and written some thousand at a time, so a file may be larger than the memory (but for
-JSON that is not one object per line). FILE of --output appears when all is done, and only if all went well.
-In CSV, a text or label that a spreadsheet would run as a formula (it begins with = + - @, a tab or a line end,
-and is no number) gets an apostrophe in front. JSONL holds every text and label unchanged.
-"""
+    from pippin.tasks.base import Prediction
 
 
 @dataclass
@@ -65,59 +33,78 @@ class _Done:
     """Where the first row without a text stands."""
 
 
-def run(arguments: list[str]) -> int:
+def run(line: CommandLine) -> int:
     """Run the command; returns the exit code."""
-    if any(word in ("-h", "--help") for word in arguments):
-        print(HELP.strip())
-        return 0
-    request = read_request(arguments)
+    flags: PredictFlags = line.flags
+    line.refuse(_contradictions(flags))
     from pippin.cli.predict_input import open_input, say, text_columns
 
-    rows = open_input(request)
-    with output_file(request.one("output"), "overwrite" in request.flags) as output:
-        predictor = _load(request)
-        columns = text_columns(rows, request, predictor)
-        with _device_errors(request, predictor):
-            done = _label(rows, columns, predictor, output.file, request)
+    run, rows = line.words[0], open_input(flags)
+    with output_file(flags.output, flags.overwrite) as output:
+        predictor = _load(run, flags)
+        columns = text_columns(rows, flags, predictor, run)
+        with _device_errors(run, predictor):
+            done = _label(rows, columns, predictor, output.file, flags)
     if output.path is not None:
         say(f"{done.rows} rows written to {output.path}")
     if done.empty:
-        first = f", the first in {done.first_empty}" if "text" not in request.flags else ""
+        first = f", the first in {done.first_empty}" if flags.text is None else ""
         say(f"no label, because the text is empty: {done.empty} of {done.rows} rows{first}")
     return 0
 
 
-def _load(request: Request) -> Predictor:
+def _contradictions(flags: PredictFlags) -> list[str]:
+    found = []
+    if flags.text and flags.file:
+        found.append("--text and --file exclude each other.")
+    if flags.text2 and len(flags.text2) != len(flags.text or ()):
+        found.append("--text2 goes with --text: give as many of one as of the other.")
+    if flags.text_column and not flags.file:
+        found.append("--text_column goes with --file: it names the columns of that file.")
+    if flags.overwrite and not flags.output:
+        found.append("--overwrite goes with --output: it is about that file.")
+    if flags.output:
+        path, standard_input = Path(flags.output), 0
+        if path.suffix.lower() not in (".csv", ".jsonl"):
+            found.append(f"--output {path}: the name must end in .csv or .jsonl.")
+        problem = output_problem("--output", path, flags.overwrite, [flags.file or standard_input, standard_input])
+        found += [problem] if problem else []
+    if flags.device:
+        with collecting(found):
+            check_device_name(flags.device)
+    return found
+
+
+def _load(run: str, flags: PredictFlags) -> Predictor:
     from pippin.cli.predict_input import say
-    from pippin.machine.drivers import prepare_environment
 
     prepare_environment()
     from pippin.commands.predictor import Predictor, is_hub_name, is_in_hub_cache
     from pippin.models.int8 import INEXACT
 
-    is_quiet = "quiet" in request.flags
-    if is_hub_name(request.run) and not is_in_hub_cache(request.run) and not is_quiet:
-        say(f"{request.run} is no folder here; asking the Hub")
-    predictor = Predictor.load(request.run, request.one("device"), int8="int8" in request.flags)
-    if "int8" in request.flags and not is_quiet:
+    if is_hub_name(run) and not is_in_hub_cache(run) and not flags.quiet:
+        say(f"{run} is no folder here; asking the Hub")
+    predictor = Predictor.load(run, flags.device, flags.int8)
+    if flags.int8 and not flags.quiet:
         say(INEXACT)
     return predictor
 
 
-def _label(rows: TableStream, columns: tuple[str, ...], predictor: Predictor, file: TextIO, request: Request) -> _Done:
+def _label(
+    rows: TableStream, columns: tuple[str, ...], predictor: Predictor, file: TextIO, flags: PredictFlags
+) -> _Done:
     """Read, label and write chunk after chunk."""
     from pippin.cli.predict_input import to_label
     from pippin.report.progress import TrainingProgress
     from pippin.report.terminal import Terminal, make_console
-    from pippin.tasks.sequence.predictions import LabelledWriter
+    from pippin.runs.predictions import LabelledWriter
 
-    output = request.one("output")
     shown = file is sys.stdout and file.isatty()
     # A bar would run through the rows where both are on the screen.
-    terminal = Terminal(console=make_console(sys.stderr), live=not shown, quiet="quiet" in request.flags)
+    terminal = Terminal(console=make_console(sys.stderr), live=not shown, quiet=flags.quiet)
     progress = TrainingProgress(terminal)
     predictor.inference.notice = lambda name, **figures: progress.on_event(name, figures)
-    writer = LabelledWriter(_Screen() if shown else file, Path(output or "").suffix.lower(), rows.names)
+    writer = LabelledWriter(_Screen() if shown else file, Path(flags.output or "").suffix.lower(), rows.names)
     done = _Done()
     with terminal.rows_bar(rows.rows, "predicting") as advance:
         for (table, filled), found in predictor.answers(to_label(rows.parts(), columns, predictor.max_length), advance):
@@ -129,7 +116,7 @@ def _label(rows: TableStream, columns: tuple[str, ...], predictor: Predictor, fi
             done.rows += len(answers)
             done.empty += len(answers) - len(filled)
             advance(len(answers) - len(filled))
-            with naming(output):
+            with naming(flags.output):
                 writer.write(table.columns, answers)
     return done
 
@@ -142,7 +129,7 @@ class _Screen(io.StringIO):
 
 
 @contextmanager
-def _device_errors(request: Request, predictor: Predictor) -> Iterator[None]:
+def _device_errors(run: str, predictor: Predictor) -> Iterator[None]:
     """Errors of the device as one message; what there is to report goes into the run's folder, else into this one."""
     from pippin.commands.failures.explained import explained, write_here
     from pippin.machine.probe import probe
@@ -151,7 +138,7 @@ def _device_errors(request: Request, predictor: Predictor) -> Iterator[None]:
     def write(name: str, text: str) -> Path:
         if predictor.run is None:
             return write_here(name, text)
-        folder = RunFolder(Path(request.run))
+        folder = RunFolder(Path(run))
         folder.run = predictor.run
         return folder.write(name, text)
 

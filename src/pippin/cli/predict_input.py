@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pippin.cli.predict_request import Request
+from pippin.cli.flags import PredictFlags
 from pippin.data.chunks import in_chunks
 from pippin.data.examples import Examples
 from pippin.data.tables import Table, TableStream, listed, open_table, stream_of
@@ -27,17 +27,16 @@ def say(text: str) -> None:
     print(visible(text), file=sys.stderr)
 
 
-def open_input(request: Request) -> TableStream:
+def open_input(flags: PredictFlags) -> TableStream:
     """The input. Of a file, all that is wrong with its form is found here; of standard input, what begins it."""
-    encoding = request.one("encoding") or "utf-8"
-    if "file" in request.flags:
-        return open_table(Path(request.flags["file"][-1]), encoding)
-    if "text" in request.flags:
-        columns: dict[str, list[Any]] = {
-            name: request.flags[name] for name in ("text", "text2") if name in request.flags
-        }
-        return stream_of(Table(columns, "--text"))
-    return _standard_input(encoding)
+    if flags.file:
+        return open_table(Path(flags.file), flags.encoding)
+    if flags.text is None:
+        return _standard_input(flags.encoding)
+    columns: dict[str, list[Any]] = {"text": flags.text}
+    if flags.text2:
+        columns["text2"] = flags.text2
+    return stream_of(Table(columns, "--text"))
 
 
 def _standard_input(encoding: str) -> TableStream:
@@ -74,23 +73,25 @@ def _tables_of(lines: Iterator[str], origin: str) -> Iterator[Table]:
         yield Table({"text": chunk}, origin, first=first)
 
 
-def text_columns(rows: TableStream, request: Request, predictor: Predictor) -> tuple[str, ...]:
+def text_columns(rows: TableStream, flags: PredictFlags, predictor: Predictor, run: str) -> tuple[str, ...]:
     """The columns to read, as many as the model was trained on."""
     from pippin.commands.predictor import count_texts
 
-    trained_on, asked = predictor.text_columns, request.one("text_column")
-    if asked is not None:
-        names = tuple(part.strip() for part in asked.split(","))
-    elif "file" in request.flags:
+    trained_on, asked = predictor.text_columns, flags.text_column
+    if asked:
+        names = asked
+    elif flags.file:
         names = trained_on or _guess(rows)
     else:
         names = rows.names
     if trained_on and len(names) != len(trained_on):
         advice = f"name {len(trained_on)} with --text_column" if asked else "give --text"
         advice += " and --text2, or a --file" if len(trained_on) == 2 and not asked else ""
-        raise PippinError(f"{request.run} was trained on {count_texts(trained_on)}, but {len(names)} came: {advice}.")
+        raise PippinError(f"{run} was trained on {count_texts(trained_on)}, but {len(names)} came: {advice}.")
     if len(names) > 2 or len(set(names)) < len(names):
-        raise PippinError(f"--text_column {asked}: name one column, or two different ones for pairs of texts.")
+        raise PippinError(
+            f"--text_column {','.join(asked)}: name one column, or two different ones for pairs of texts."
+        )
     missing = [name for name in names if name not in rows.names]
     if missing:
         raise PippinError(

@@ -5,45 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pippin.cli.flags import split_words
-from pippin.errors import Mistakes, PippinError, nearest
+from pippin.cli.command_line import CommandLine
+from pippin.cli.flags import ReportFlags
+from pippin.errors import PippinError
 from pippin.text import visible
 
-HELP = """
-Usage: pippin report RUN [RUN ...] [--output FILE] [--overwrite]
 
-Every run writes RUN/report.html while it goes on: open it in a browser, and it follows the run. This command makes the
-page again from the run's records, also for a run that was killed. Several runs go on one page: results beside each
-other, curves over each other, and the settings in which they differ.
-
-  pippin report runs/reviews                        RUN/report.html again
-  pippin report runs/a runs/b --output both.html    default: runs.html here
-
-A file that is not such a page is replaced only with --overwrite.
-
-A page needs no server and asks for nothing outside itself. It holds texts of the validation or test rows that the model
-got wrong: think of that before you send it to somebody.
-"""
-
-
-def run(arguments: list[str]) -> int:
+def run(line: CommandLine) -> int:
     """Run the command; returns the exit code."""
-    if any(word in ("-h", "--help") for word in arguments):
-        print(HELP.strip())
-        return 0
-    words = split_words(arguments)
-    mistakes = list(words.mistakes)
-    given = {setting.name: setting.value for setting in words.settings}
-    known = ["output", "overwrite"]
-    mistakes += [f"--{name}: there is no such flag.{nearest(name, known, '--')}" for name in given if name not in known]
-    if given.get("output") is True:
-        mistakes.append("--output needs the name of a file after it.")
-    if not words.positional:
-        mistakes.append("name the folder of a run: pippin report RUN")
-    if mistakes:
-        raise Mistakes(mistakes)
-    output = Path(str(given["output"])) if "output" in given else None
-    print(write_report([Path(name) for name in words.positional], output, "overwrite" in given))
+    line.refuse()
+    flags: ReportFlags = line.flags
+    output = Path(flags.output) if flags.output else None
+    print(write_report([Path(name) for name in line.words], output, flags.overwrite))
     return 0
 
 

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from pippin.cli.flags import help_page, split_words
+from pippin.cli.command_line import CommandLine, read_line
+from pippin.cli.commands import COMMANDS
 from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.recipe.files import settings_from_file
 from pippin.recipe.reading import Given, Reading, read_recipe
 from pippin.report.trackers.installed import check_installed
 from pippin.tasks.sequence.known import known_task
-
-INTRO = """
-Usage: pippin train [FILE|FOLDER] [--flag value ...] [--config FILE]
-
-Fine-tune a model for text classification (or regression) and save it as transformers does.
-
-  pippin train                          the built-in questions with the built-in model
-  pippin train reviews.csv              your own rows: CSV, TSV, JSON, JSONL or Parquet
-  pippin train reviews.csv --label_column stars --text_column title,body
-  pippin train --task_name mrpc --data_dir glue_data --model_name_or_path google-bert/bert-base-cased \\
-      --do_train --do_eval --learning_rate 2e-5 --num_train_epochs 3 --output_dir runs/mrpc
-
-What is left out is chosen from the model, the data and the machine, and printed with its reason before
-training. Flags may be written --like_this or --like-this; a YAML or JSON file of the same names goes in
-with --config, and flags win over it. Hugging Face's run_glue.py flags work under their own names.
-"""
 
 #: What only other packages can judge, asked before any of them does work.
 CHECKS: dict[str, Callable[[Any], object]] = {
@@ -38,12 +23,9 @@ CHECKS: dict[str, Callable[[Any], object]] = {
 }
 
 
-def run(arguments: list[str]) -> int:
+def run(line: CommandLine) -> int:
     """Run the command; returns the exit code."""
-    if any(word in ("-h", "--help") for word in arguments):
-        print(help_page(INTRO))
-        return 0
-    return carry_out(read_command(arguments))
+    return carry_out(read_job(line))
 
 
 def carry_out(reading: Reading) -> int:
@@ -60,25 +42,19 @@ def carry_out(reading: Reading) -> int:
 
 
 def read_command(arguments: list[str]) -> Reading:
-    """The Recipe that a command line asks for: defaults < --config file < flags."""
-    words = split_words(arguments)
-    mistakes = list(words.mistakes)
-    from_files: list[Given] = []
-    flags: list[Given] = []
-    for given in words.settings:
-        if given.name == "config":
-            from_files += settings_from_file(str(given.value), mistakes)
-        else:
-            flags.append(given)
-    if words.positional:
-        data = words.positional[0]
+    """The Recipe that the words of `pippin train` ask for."""
+    return read_job(read_line(COMMANDS["train"], arguments))
+
+
+def read_job(line: CommandLine, of_run: Iterable[Given] = (), more_mistakes: Iterable[str] = ()) -> Reading:
+    """The Recipe that a command line asks for: defaults < a run's settings < --config file < flags."""
+    mistakes = [*line.mistakes, *more_mistakes]
+    in_files = [given for path in line.flags.config or () for given in settings_from_file(path, mistakes)]
+    rows = []
+    if line.words and not of_run:
+        data = line.words[0]
         if data.endswith((".yaml", ".yml")) and Path(data).is_file():
             mistakes.append(f"{data} looks like a settings file: use --config {shlex.quote(data)}")
         else:
-            flags.insert(0, Given("data", data, f"FILE {data or repr(data)}"))
-    if len(words.positional) > 1:
-        mistakes.append(
-            f"one FILE or FOLDER at a time, but {len(words.positional)} were named: {', '.join(words.positional)}. "
-            "For separate splits use --train_file, --validation_file and --test_file."
-        )
-    return read_recipe([*from_files, *flags], mistakes, CHECKS)
+            rows.append(Given("data", data, f"FILE {data or repr(data)}"))
+    return read_recipe([*of_run, *in_files, *rows, *line.settings], mistakes, CHECKS)

@@ -187,8 +187,9 @@ def _plan(
     estimator: Estimator | None = None,
 ) -> Plan:
     task = data.task
-    combined = ["combined_score"] if task.combined else []
-    facts = TaskFacts((*task.metrics, "loss", *combined), task.main_metric, data.labels.outputs, task.regression)
+    task.check(recipe)
+    metrics = (*task.metrics, task.main_metric, "loss")
+    facts = TaskFacts(metrics, task.main_metric, data.labels.outputs, task.lower_is_better)
     encoded = Rows(
         lengths=rows.train.lengths if rows.train else None,
         evaluated=tuple(split.lengths for split in (*rows.validation.values(), *rows.test.values())),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pippin import cache
-from pippin.tasks.sequence.dataset import Examples
+from pippin.data.examples import Examples
 
 #: Texts handed to the tokenizer at a time, and their characters: what it makes of each takes fifty times its room.
 _CHUNK, _CHARACTERS = 10_000, 2**19
@@ -28,10 +28,11 @@ class Encoded:
     """The tokens of all rows end to end; row i is at offsets[i]:offsets[i + 1]."""
 
     tokens: np.ndarray
-    segments: np.ndarray | None
+    token_type_ids: np.ndarray | None
     """token_type_ids, for models that have them."""
     offsets: np.ndarray
     labels: np.ndarray | None
+    """One for each row, or one for each token."""
     cut: int = 0
     """How many rows were longer than the limit."""
     unknown: float = 0.0
@@ -43,6 +44,8 @@ class Encoded:
     """Where the rows stand, such as the name of a file; empty for texts of a program."""
     rows: Sequence[int] = ()
     """Their numbers there."""
+    per_token: bool = False
+    """Whether labels are of tokens."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -67,14 +70,12 @@ class EncodedSplits:
         """Changes with any token or label that training or its evaluations see."""
         digest = hashlib.sha256()
         for split in [*([self.train] if self.train else []), *self.validation.values()]:
-            for values in (split.tokens, split.offsets, split.segments, split.labels):
+            for values in (split.tokens, split.offsets, split.token_type_ids, split.labels):
                 if values is None:
                     digest.update(b"-")
                     continue
                 for start in range(0, len(values), _BLOCK):
-                    some = values[start : start + _BLOCK]
-                    # Segments were int32 when the first runs were written down.
-                    digest.update((some.astype(np.int32) if values is split.segments else some).tobytes())
+                    digest.update(values[start : start + _BLOCK].tobytes())
         return digest.hexdigest()
 
 
@@ -92,7 +93,7 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, fresh: bool = Fa
     tokens = arrays["tokens"]
     return Encoded(
         tokens,
-        arrays.get("segments"),
+        arrays.get("token_type_ids"),
         arrays["offsets"],
         examples.labels,
         int(arrays["cut"]),
@@ -106,10 +107,10 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, fresh: bool = Fa
 
 def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, np.ndarray]:
     tokens: list[np.ndarray] = []
-    segments: list[np.ndarray] = []
+    token_type_ids: list[np.ndarray] = []
     lengths = array("q")
     cut = 0
-    has_segments = "token_type_ids" in tokenizer.model_input_names
+    has_token_types = "token_type_ids" in tokenizer.model_input_names
     nothing = _stand_in(tokenizer)
     for part in _portions(examples.texts, examples.pairs):
         batch = tokenizer(
@@ -118,12 +119,12 @@ def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, 
             truncation=True,
             max_length=max_length,
             return_attention_mask=False,
-            return_token_type_ids=has_segments,
+            return_token_type_ids=has_token_types,
         )
         lengths.extend(len(row) or 1 for row in batch["input_ids"])
         tokens.append(_flat(batch["input_ids"], nothing, np.int32))
-        if has_segments:
-            segments.append(_flat(batch["token_type_ids"], 0, np.uint8))
+        if has_token_types:
+            token_type_ids.append(_flat(batch["token_type_ids"], 0, np.uint8))
         cut += _count_cut(batch)
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -131,7 +132,7 @@ def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, 
         "tokens": _end_to_end(tokens),
         "offsets": offsets,
         "cut": np.asarray(cut),
-        **({"segments": _end_to_end(segments)} if segments else {}),
+        **({"token_type_ids": _end_to_end(token_type_ids)} if token_type_ids else {}),
     }
 
 
@@ -168,7 +169,7 @@ def _cache_key(examples: Examples, tokenizer: Any, max_length: int) -> str | Non
     backend.no_truncation()  # left by the call before, and set anew by the next
     backend.no_padding()
     return cache.key_of(
-        "tokens 2",
+        "tokens 3",
         version("tokenizers"),
         version("transformers"),
         type(tokenizer).__name__,

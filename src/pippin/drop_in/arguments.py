@@ -16,10 +16,10 @@ from transformers.utils import is_accelerate_available
 
 from pippin.drop_in.errors import MissingPackage, RefusedSettings
 from pippin.drop_in.former_names import TakesFormerNames, own_names
+from pippin.drop_in.notices import say
 from pippin.drop_in.parsing import teach
 from pippin.drop_in.refusals import refused_by_device
 from pippin.drop_in.translation import refused_names, translated
-from pippin.drop_in.words import say
 
 teach(HfArgumentParser)
 

@@ -24,7 +24,7 @@ _OURS = "pippin_state.json"
 
 
 @dataclass(frozen=True)
-class Found:
+class NewestCheckpoint:
     """The newest checkpoint that verifies, and those that were passed over for it."""
 
     path: Path | None
@@ -32,7 +32,7 @@ class Found:
     """Name and reason."""
 
 
-def newest(folder: Path) -> Found:
+def newest(folder: Path) -> NewestCheckpoint:
     """The newest checkpoint of which nothing is missing or damaged.
 
     Ours say which training wrote them, so that a shorter one counts where a longer one was before. Of transformers' own
@@ -44,9 +44,9 @@ def newest(folder: Path) -> Found:
     for path in sorted(candidates, key=_order if all_ours else _step, reverse=True):
         problem = problem_of(path) if (path / NAME).exists() else _foreign_problem(path)
         if problem is None:
-            return Found(path, tuple(passed_over))
+            return NewestCheckpoint(path, tuple(passed_over))
         passed_over.append((path.name, problem))
-    return Found(None, tuple(passed_over))
+    return NewestCheckpoint(None, tuple(passed_over))
 
 
 def retire(folder: Path, limit: int | None, best: str | None, newest_too: bool = False) -> list[str]:

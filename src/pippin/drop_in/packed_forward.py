@@ -23,7 +23,7 @@ from pippin.models.dropout import drop
 from pippin.models.families import Family, attention_window
 from pippin.models.first_token import read_first_tokens
 from pippin.models.network import ATTEND
-from pippin.models.registry import Layout, registered_attention
+from pippin.models.registry import AttentionLayout, registered_attention
 
 #: Inputs that may come; any other one, where it is not None, is for the model's own forward.
 _ROWS = ("input_ids", "attention_mask", "token_type_ids")
@@ -49,7 +49,7 @@ class PackedForward:
         self.model, self.family, self.backend = model, family, backend
         self.on_refusal, self.in_half, self.known_hooks = on_refusal, in_half, known_hooks
         packs = backend.traits.packed_attention
-        self.layout = Layout(ATTEND[packs] if packs else None)
+        self.layout = AttentionLayout(ATTEND[packs] if packs else None)
         self._kept: ExitStack | None = None
         self._keeps = False
         self._modules: list[torch.nn.Module] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pippin.drop_in.words import say
+from pippin.drop_in.notices import say
 from pippin.machine.drivers import all_backends
 from pippin.machine.drivers.base import Backend
 

@@ -17,10 +17,10 @@ from transformers import trainer as their_module
 
 from pippin.drop_in import checkpoints
 from pippin.drop_in.later import Background, Copies, Later
+from pippin.drop_in.notices import say
 from pippin.drop_in.safekeeping import Safekeeping
 from pippin.drop_in.transaction import Transaction, recover, reseal, signature
 from pippin.drop_in.whose import listens, overrides
-from pippin.drop_in.words import say
 from pippin.machine.drivers.base import Backend
 from pippin.machine.system import available_memory
 

@@ -19,6 +19,7 @@ from pippin.drop_in.device_faults import attending, guarded, refuse_nan, refuse_
 from pippin.drop_in.errors import Refusal
 from pippin.drop_in.labels import with_numbers
 from pippin.drop_in.loss_scale import ignores_number_of_items, never_looks_at_number_of_items
+from pippin.drop_in.notices import say
 from pippin.drop_in.packed_forward import PackedForward
 from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for
 from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
@@ -26,7 +27,6 @@ from pippin.drop_in.saving import SavesCheckpoints
 from pippin.drop_in.transaction import is_unfinished
 from pippin.drop_in.translation import MISSING, given_value
 from pippin.drop_in.whose import overrides
-from pippin.drop_in.words import say
 from pippin.machine.awake import kept_awake
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend

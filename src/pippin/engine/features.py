@@ -7,7 +7,6 @@ that they are added up in another order.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from pippin.data.batches import evaluation_order, fixed_order
 from pippin.data.collate import Batch, Collator, labels_of, places_of
 from pippin.data.encoding import Encoded
 from pippin.engine.inference import MOST_ROWS
+from pippin.engine.memory import in_batches_that_fit
 from pippin.engine.repeatable import repeatable
 from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
@@ -110,36 +110,24 @@ class Features:
 
     def _batches(self, encoded: Encoded) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
         """Batch by batch states and their places among all. Where memory runs out, batches are of half the size."""
-        left = np.arange(len(encoded))
-        while len(left):
-            done = []
-            for places, size in self._order(encoded.lengths[left]):
-                rows = left[places]
-                states = self._while_it_fits(encoded, rows, size)
-                if states is None:
-                    break
-                done.append(rows)
-                yield self._places(encoded, rows), states
-            left = np.setdiff1d(left, np.concatenate([left[:0], *done]))
+
+        def halve(rows: np.ndarray, size: int) -> None:
+            self.most_tokens = int(size * encoded.lengths[rows].max()) // 2
+
+        found = in_batches_that_fit(
+            self.network.backend,
+            encoded.lengths,
+            self._order,
+            # Rows come again to fill a shape.
+            lambda rows, size: self._states(_part_of(encoded, np.resize(rows, size)), len(rows)),
+            halve,
+        )
+        return ((self._places(encoded, rows), states) for rows, states in found)
 
     def _order(self, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         if self.plain.pad_lengths:
             return fixed_order(lengths, self.plain.pad_lengths, MOST_ROWS, self.most_tokens)
         return ((rows, len(rows)) for rows in evaluation_order(lengths, MOST_ROWS, self.most_tokens))
-
-    def _while_it_fits(self, encoded: Encoded, rows: np.ndarray, size: int) -> torch.Tensor | None:
-        """The states of some rows, which are repeated to fill a shape of ``size``; None where they are too many."""
-        backend = self.network.backend
-        try:
-            return self._states(_part_of(encoded, np.resize(rows, size)), len(rows))
-        except (RuntimeError, MemoryError) as error:
-            if not backend.is_out_of_memory(error) or size == 1:
-                raise
-        # Not in the except block: there the error still holds all that the failed batch left on the device.
-        self.most_tokens = int(size * encoded.lengths[rows].max()) // 2
-        gc.collect()
-        backend.empty_cache()
-        return None
 
     def _states(self, encoded: Encoded, wanted: int) -> torch.Tensor:
         """The states of the first rows, end to end."""
@@ -156,10 +144,10 @@ class Features:
 
     def _run(self, batch: Batch) -> torch.Tensor:
         with torch.inference_mode():
-            return self.part.states(lambda: self.network.logits(batch))
+            return self.part.hidden_states(lambda: self.network.logits(batch))
 
     def _key(self, encoded: Encoded) -> str:
-        arrays = (encoded.tokens, encoded.offsets, encoded.segments)
+        arrays = (encoded.tokens, encoded.offsets, encoded.token_type_ids)
         return cache.key_of(
             self._key_of_model,
             encoded.pad_token,
@@ -202,34 +190,34 @@ class WithStates(Collator):
         if self.features.part.one_vector_a_row:
             # Of the tokens nothing is left but that each row has a first one.
             inputs = {name: torch.ones(len(rows), 1, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
-            return Batch(inputs, labels_of(encoded, rows), rows, states=self.features(encoded, rows))
+            return Batch(inputs, labels_of(encoded, rows), rows, hidden_states=self.features(encoded, rows))
         batch = self.features.plain(encoded, rows)
         states = self.features(encoded, batch.rows)
         if batch.packing is not None:
-            return replace(batch, states=states[None])
+            return replace(batch, hidden_states=states[None])
         mask = batch.inputs["attention_mask"].bool()
         padded = torch.zeros(*mask.shape, states.shape[1], dtype=states.dtype)
         padded[mask] = states
-        return replace(batch, states=padded)
+        return replace(batch, hidden_states=padded)
 
 
 def _part_of(encoded: Encoded, rows: np.ndarray) -> Encoded:
     """Some rows alone, in this order."""
     places = places_of(encoded, rows)
     offsets = np.concatenate([[0], np.cumsum(encoded.lengths[rows])])
-    segments = None if encoded.segments is None else encoded.segments[places]
-    return replace(encoded, tokens=encoded.tokens[places], segments=segments, offsets=offsets, labels=None)
+    token_type_ids = None if encoded.token_type_ids is None else encoded.token_type_ids[places]
+    return replace(encoded, tokens=encoded.tokens[places], token_type_ids=token_type_ids, offsets=offsets, labels=None)
 
 
 def _with_short_rows(encoded: Encoded, count: int) -> Encoded:
     """The same with so many rows of one token more."""
-    tokens, segments = (
+    tokens, token_type_ids = (
         None if array is None else np.append(array, np.repeat(array[:1], count))
-        for array in (encoded.tokens, encoded.segments)
+        for array in (encoded.tokens, encoded.token_type_ids)
     )
     offsets = np.append(encoded.offsets, encoded.offsets[-1] + np.arange(1, count + 1))
     assert tokens is not None
-    return replace(encoded, tokens=tokens, segments=segments, offsets=offsets)
+    return replace(encoded, tokens=tokens, token_type_ids=token_type_ids, offsets=offsets)
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -76,30 +76,30 @@ def check_weights(folder: Path, config: Path) -> None:
     held = _held(folder)
     if held is None:
         return
-    numbers, tensors = held
+    parameters, tensors = held
     layers, width = _largest(sizes, _LAYERS), _largest(sizes, _WIDTHS)
     claimed = 2 * layers * width**2  # no layer has less: what comes in is turned twice at least
-    if layers > max(tensors, _FEW_LAYERS) or claimed > _TIMES_THE_FILE * max(numbers, 1):
+    if layers > max(tensors, _FEW_LAYERS) or claimed > _TIMES_THE_FILE * max(parameters, 1):
         raise PippinError(
             f"{folder}: its {config.name} describes {layers:,} layers of width {width:,}, but its weights are "
-            f"{numbers:,} numbers in {tensors:,} tensors. They do not belong together. Get the model anew."
+            f"{parameters:,} parameters in {tensors:,} tensors. They do not belong together. Get the model anew."
         )
 
 
 def _held(folder: Path) -> tuple[int, int] | None:
-    """Numbers and tensors in the files of weights, by their headers; None where one is damaged, as loading says."""
+    """Parameters and tensors in the files of weights, by their headers; None where one is damaged, as loading says."""
     from safetensors import SafetensorError, safe_open
 
-    numbers = tensors = 0
+    parameters = tensors = 0
     for path in folder.glob("*.safetensors"):
         try:
             with safe_open(path, "numpy") as weights:
                 shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118 (no mapping)
         except (OSError, SafetensorError):
             return None
-        numbers += sum(map(math.prod, shapes))
+        parameters += sum(map(math.prod, shapes))
         tensors += len(shapes)
-    return numbers, tensors
+    return parameters, tensors
 
 
 def _most(key: str) -> int | None:

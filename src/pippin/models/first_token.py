@@ -13,10 +13,10 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from pippin.models.families import Family
-from pippin.models.registry import Layout
+from pippin.models.registry import AttentionLayout
 
 
-def read_first_tokens(model: Any, family: Family, layout: Layout) -> list[RemovableHandle]:
+def read_first_tokens(model: Any, family: Family, layout: AttentionLayout) -> list[RemovableHandle]:
     """Make the last layer of a model give rows × 1 × width: their first tokens, until what comes back is removed."""
     last = layers_of(model)[-1]
     if family.key is None or family.value is None:
@@ -35,7 +35,7 @@ def layers_of(model: Any) -> torch.nn.ModuleList:
 class _Shortcut:
     """Hooks that let a layer see first tokens only, but for its keys and values."""
 
-    def __init__(self, layout: Layout):
+    def __init__(self, layout: AttentionLayout):
         self.layout = layout
         self.tokens: torch.Tensor | None = None
         self.keys: torch.Tensor | None = None
@@ -71,7 +71,7 @@ class _Shortcut:
         return tokens[:, 0][None] if packing is None else tokens[:, : packing.rows]
 
 
-def _firsts(tokens: torch.Tensor, layout: Layout) -> torch.Tensor:
+def _firsts(tokens: torch.Tensor, layout: AttentionLayout) -> torch.Tensor:
     """The first token of each row: 1 × rows × width."""
     if layout.packing is None:
         return tokens[:, 0][None]

@@ -16,7 +16,7 @@ from pippin.models.plain_bert.model import PlainBert
 class FrozenPart:
     """The whole core of a model, or its embeddings and some of its lowest layers.
 
-    What comes out of it, the states, are one vector for each row where the head reads no more than that (the whole
+    What comes out of it, the hidden states, is one vector a row where the head reads no more than that (the whole
     core, or all layers), and otherwise one for each token.
     """
 
@@ -38,13 +38,13 @@ class FrozenPart:
             _stay_so(module)
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """All that the states depend on, beside the rows."""
+        """All that the hidden states depend on, beside the rows."""
         for place, module in enumerate(self._outermost):
             for name, tensor in module.state_dict().items():
                 yield f"{place} {name}", tensor
 
-    def states(self, call: Callable[[], Any]) -> torch.Tensor:
-        """The states of a batch, given the call of the whole model; what follows this part is left out of it."""
+    def hidden_states(self, call: Callable[[], Any]) -> torch.Tensor:
+        """The hidden states of a batch, given the call of the whole model; what follows this part is left out of it."""
         found: list[Any] = []
 
         def leave(_: Any, __: Any, answer: Any) -> None:
@@ -61,13 +61,13 @@ class FrozenPart:
         return self._read(found[0])
 
     @contextmanager
-    def giving(self, states: torch.Tensor) -> Iterator[None]:
-        """Within, the part gives these states, whatever it is asked."""
+    def giving(self, hidden_states: torch.Tensor) -> Iterator[None]:
+        """Within, the part gives these hidden states, whatever it is asked."""
         if self.is_core:
-            with _answering(self._outermost[0], lambda *_, **__: _answer_of_core(self.model, states)):
+            with _answering(self._outermost[0], lambda *_, **__: _answer_of_core(self.model, hidden_states)):
                 yield
             return
-        answer = states[:, None] if self.one_vector_a_row else states
+        answer = hidden_states[:, None] if self.one_vector_a_row else hidden_states
         first, *others = self._before
         for module in others:
             module.forward = lambda given, *_, **__: given
@@ -108,13 +108,13 @@ def _layers(model: Any) -> torch.nn.ModuleList:
         ) from None
 
 
-def _answer_of_core(model: Any, states: torch.Tensor) -> Any:
+def _answer_of_core(model: Any, hidden_states: torch.Tensor) -> Any:
     """What a model's head expects from its core: of all tokens it reads the first alone."""
     if isinstance(model, PlainBert):
-        return states
+        return hidden_states
     from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-    return BaseModelOutputWithPooling(last_hidden_state=states[:, None], pooler_output=states)
+    return BaseModelOutputWithPooling(last_hidden_state=hidden_states[:, None], pooler_output=hidden_states)
 
 
 @contextmanager

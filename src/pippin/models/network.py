@@ -17,7 +17,7 @@ from pippin.models.families import Family, first_position
 from pippin.models.first_token import read_first_tokens
 from pippin.models.freezing import FrozenPart
 from pippin.models.packed_attention import by_kernel, in_groups
-from pippin.models.registry import Layout, use_attention
+from pippin.models.registry import AttentionLayout, use_attention
 
 #: Attention over packed rows, by the device's word for it.
 ATTEND = {"groups": in_groups, "kernel": by_kernel}
@@ -40,9 +40,9 @@ class Network:
     ):
         self.model, self.backend, self.precision = model, backend, precision
         self.collate = Collator(pad_lengths)
-        self.layout = Layout(None)
+        self.layout = AttentionLayout(None)
         self.frozen: FrozenPart | None = None
-        """The part that is passed over where a batch carries its states."""
+        """The part that is passed over where a batch carries its hidden states."""
         if family is None:
             return
         if packs:
@@ -67,10 +67,10 @@ class Network:
         packing = batch.packing
         if packing is not None and not packing.groups:
             packing = packing.moved(self.backend.to_device)
-        if batch.states is None:
+        if batch.hidden_states is None:
             return self.run(inputs, packing)
         assert self.frozen is not None
-        with self.frozen.giving(self.backend.to_device(batch.states)):
+        with self.frozen.giving(self.backend.to_device(batch.hidden_states)):
             return self.run(inputs, packing)
 
     def run(self, inputs: dict[str, torch.Tensor], packing: Packing | None) -> torch.Tensor:

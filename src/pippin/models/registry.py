@@ -17,7 +17,7 @@ Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, Packing, float, flo
 
 
 @dataclass
-class Layout:
+class AttentionLayout:
     """What attention must know of the batch at hand. One object for all modules of a model."""
 
     attend: Attend | None
@@ -28,7 +28,7 @@ class Layout:
     """Keys and values of all tokens, from a layer that goes on with first tokens only."""
 
 
-def use_attention(model: Any, layout: Layout) -> None:
+def use_attention(model: Any, layout: AttentionLayout) -> None:
     """Make a model attend as ``layout`` says: ours directly, transformers' by way of its registry."""
     for module in model.modules():
         module.pippin_layout = layout
@@ -38,7 +38,7 @@ def use_attention(model: Any, layout: Layout) -> None:
     model.config._attn_implementation = registered_attention(layout, model.config._attn_implementation)
 
 
-def registered_attention(layout: Layout, base: str) -> str:
+def registered_attention(layout: AttentionLayout, base: str) -> str:
     """The name in transformers' registry under which a model attends as ``layout`` says; ``base`` is its own."""
     from transformers import AttentionInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
@@ -71,7 +71,7 @@ def _packed(
     sliding_window: int | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    layout: Layout = module.pippin_layout
+    layout: AttentionLayout = module.pippin_layout
     assert layout.attend is not None
     assert layout.packing is not None
     key, value = _all_tokens(layout, key, value)
@@ -99,7 +99,7 @@ def _padded(attend: Attention) -> Attention:
         attention_mask: torch.Tensor | None,
         **settings: Any,
     ) -> tuple[torch.Tensor, Any]:
-        layout: Layout = module.pippin_layout
+        layout: AttentionLayout = module.pippin_layout
         if layout.set_aside is None:
             return attend(module, query, key, value, attention_mask, **settings)
         key, value = _all_tokens(layout, key, value)
@@ -110,7 +110,7 @@ def _padded(attend: Attention) -> Attention:
     return attend_to_all
 
 
-def _all_tokens(layout: Layout, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _all_tokens(layout: AttentionLayout, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The keys and values that were set aside, in the shape of those that came, or these themselves."""
     if layout.set_aside is None:
         return key, value

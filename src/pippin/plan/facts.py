@@ -14,7 +14,8 @@ class TaskFacts:
     main_metric: str
     outputs: int
     """Of the head; 1 for regression."""
-    regression: bool = False
+    lower_is_better: frozenset[str] = frozenset({"loss"})
+    """Metrics of which less is better."""
 
 
 @dataclass(frozen=True)

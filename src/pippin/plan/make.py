@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
-from pippin.errors import PippinError
 from pippin.machine.faults import safe_attention
 from pippin.machine.machine import Machine
 from pippin.models.facts import ModelFacts
@@ -94,8 +93,6 @@ def _as_asked(
     recipe: Recipe, machine: Machine, task: TaskFacts, model: ModelFacts, rows: Rows, cache_bytes: int
 ) -> Plan:
     """Without anything that only saves memory, and without what follows from that."""
-    if recipe.label_smoothing_factor and task.regression:
-        raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
     device = choose_device(recipe, machine)
     traits = machine.device(device.value)
     frozen = choose_frozen(recipe, model.layers)
@@ -119,6 +116,8 @@ def _as_asked(
     if recipe.max_steps > 0:
         epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
     evaluates = choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
+    best = choose_best_metric(recipe, task, evaluates.value > 0)
+    greater = recipe.greater_is_better
     patience = choose_patience(recipe)
     work = replace(model.work, precision=precision.value)
     activations = Choice(KEPT, "there is room for them")
@@ -160,7 +159,7 @@ def _as_asked(
         logging_steps=choose_logging_steps(recipe, steps.value, steps_per_epoch),
         eval_steps=evaluates,
         save_steps=choose_save_steps(recipe, steps.value, steps_per_epoch),
-        best_metric=choose_best_metric(recipe, task, evaluates.value > 0),
+        best_metric=best,
         patience=patience,
         guards=NO_GUARDS,
         order_seed=recipe.order_seed,
@@ -169,13 +168,14 @@ def _as_asked(
         first_evaluation=first_evaluation(recipe, steps_per_epoch),
         keeps_best=recipe.load_best_model_at_end or patience.value > 0,
         saves_best=recipe.save_strategy == "best",
+        greater_is_better=best.value not in task.lower_is_better if greater is None else greater,
         **_settings(recipe),
     )
 
 
 def _settings(recipe: Recipe) -> dict[str, Any]:
     """What the user alone decides."""
-    given = {name: getattr(recipe, name) for name in _SETTINGS}
+    given = {name: getattr(recipe, name) for name in _SETTINGS - {"greater_is_better"}}
     return given | {
         "save_minutes": recipe.save_minutes if recipe.save_strategy is None else 0.0,
         "save_total_limit": recipe.save_total_limit or 1,

@@ -123,9 +123,10 @@ class Plan:
     eval_on_start: bool = field(default=False, metadata=_on_resume("free"))
     first_evaluation: int = field(default=0, metadata=_on_resume("applied", changed="step of the first evaluation"))
     """No evaluation before this step."""
-    keeps_best: bool = field(default=False, metadata=_on_resume("applied", changed="keeping the best model"))
+    keeps_best: bool = field(default=False, metadata=_on_resume("applied", changed="load_best_model_at_end"))
     """Whether the best evaluated model is kept rather than the last."""
-    greater_is_better: bool | None = field(default=None, metadata=_on_resume("applied"))
+    greater_is_better: bool = field(default=True, metadata=_on_resume("applied"))
+    """Whether a larger metric is a better one."""
     early_stopping_threshold: float = field(default=0.0, metadata=_on_resume("applied"))
     saves_best: bool = field(default=False, metadata=_on_resume("free"))
     """Whether a checkpoint is written whenever the model is the best so far, and stays."""

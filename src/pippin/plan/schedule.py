@@ -99,7 +99,7 @@ def choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Choi
     if recipe.metric_for_best_model:
         name = recipe.metric_for_best_model.removeprefix("eval_")
         if name not in task.metrics:
-            raise PippinError(f"--metric_for_best_model {name}: this task has {', '.join(sorted(task.metrics))}.")
+            raise PippinError(f"--metric_for_best_model {name}: this task has {', '.join(sorted(set(task.metrics)))}.")
         return Choice(name, "asked for")
     if recipe.is_classic:
         return Choice("loss", HUGGING_FACE)

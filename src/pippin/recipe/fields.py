@@ -1,10 +1,11 @@
-"""A Recipe's fields as data: type, default, group, and the docstring below each as its help."""
+"""The fields of a Recipe, or of a command's own flags, as data: type, default, and the docstring below as help."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import inspect
+import itertools
 import textwrap
 import types
 import typing
@@ -17,6 +18,13 @@ from pippin.recipe.model_fields import ModelFields
 from pippin.recipe.recipe import Recipe
 from pippin.recipe.run_fields import RunFields
 from pippin.recipe.training_fields import TrainingFields
+
+#: What most people set: first in the help, and first to be suggested.
+COMMON = (
+    "model_name_or_path", "task_name", "text_column", "label_column", "train_file", "validation_file", "test_file",
+    "learning_rate", "num_train_epochs", "per_device_train_batch_size", "max_seq_length", "freeze", "seed",
+    "device", "bf16", "output_dir", "overwrite_output_dir", "resume", "quiet",
+)  # fmt: skip
 
 #: Help is printed in this order.
 GROUPS: dict[str, type] = {
@@ -31,7 +39,7 @@ GROUPS: dict[str, type] = {
 class Field:
     name: str
     kind: type
-    """str, int, float, bool, dict or tuple: what a value is turned into."""
+    """str, int, float, bool, dict, tuple (of names), or list (of texts): what a value is turned into."""
     choices: tuple[str, ...]
     optional: bool
     default: Any
@@ -39,15 +47,20 @@ class Field:
     group: str
 
 
+def fields_of(owner: type, group: str = "") -> dict[str, Field]:
+    """The fields of a dataclass by name."""
+    hints = typing.get_type_hints(owner)
+    helps = {name: text for base in owner.__mro__[:-1] for name, text in _docstrings(base).items()}
+    return {
+        item.name: Field(item.name, *_plain_kind(hints[item.name]), item.default, helps[item.name], group)
+        for item in dataclasses.fields(owner)
+    }
+
+
 @cache
 def recipe_fields() -> dict[str, Field]:
     """Every field of Recipe by name, in the order of the help."""
-    fields: dict[str, Field] = {}
-    for group, owner in GROUPS.items():
-        hints, helps = typing.get_type_hints(owner), _docstrings(owner)
-        for item in dataclasses.fields(owner):
-            kind, choices, optional = _plain_kind(hints[item.name])
-            fields[item.name] = Field(item.name, kind, choices, optional, item.default, helps[item.name], group)
+    fields = {name: field for group, owner in GROUPS.items() for name, field in fields_of(owner, group).items()}
     assert fields.keys() == {f.name for f in dataclasses.fields(Recipe)}, "a group of fields is missing in GROUPS"
     return fields
 
@@ -57,7 +70,7 @@ def _docstrings(owner: type) -> dict[str, str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
     assert isinstance(body, ast.ClassDef)
     helps = {}
-    for statement, following in zip(body.body, body.body[1:], strict=False):
+    for statement, following in itertools.pairwise(body.body):
         if isinstance(statement, ast.AnnAssign) and isinstance(following, ast.Expr):
             assert isinstance(statement.target, ast.Name)
             text = ast.literal_eval(following.value)

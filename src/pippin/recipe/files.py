@@ -29,7 +29,7 @@ def settings_from_file(path: str, mistakes: list[str]) -> list[Given]:
         if name in spelled:
             mistakes.append(f"--config {path}: {spelled[name]} and {key} are the same setting; keep one.")
         spelled[name] = key
-    return [Given(str(key).replace("-", "_"), value, f"{key} (in {path})") for key, value in loaded.items()]
+    return [Given(str(key).replace("-", "_"), value, f"{key} (in {path})", path) for key, value in loaded.items()]
 
 
 def _load_yaml(path: str, mistakes: list[str]) -> dict[Any, Any]:

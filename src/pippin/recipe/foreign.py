@@ -1,19 +1,31 @@
-"""Names that come from Hugging Face's scripts and are no field of ours: other spellings, not needed, or refused."""
+"""Names that are no field of ours: other names of one; of Hugging Face's scripts, what is not needed or refused."""
 
 from __future__ import annotations
 
-#: Another spelling of one of our fields.
-ALIASES = {
+#: Short names, as many other programs have them, of ours.
+SHORT_NAMES = {
+    "model": "model_name_or_path",
+    "lr": "learning_rate",
+    "epochs": "num_train_epochs",
+    "batch_size": "per_device_train_batch_size",
+    "max_length": "max_seq_length",
+    "output": "output_dir",
+}
+
+#: Names that BERT's and Hugging Face's scripts have, or had, for one of our fields.
+FORMER_NAMES = {
     "evaluation_strategy": "eval_strategy",
     "no_cuda": "use_cpu",
+    "train_batch_size": "per_device_train_batch_size",
+    "eval_batch_size": "per_device_eval_batch_size",
     "per_gpu_train_batch_size": "per_device_train_batch_size",
     "per_gpu_eval_batch_size": "per_device_eval_batch_size",
     "text_column_names": "text_column",
     "text_column_name": "text_column",
     "label_column_name": "label_column",
-    "max_length": "max_seq_length",
     "use_auth_token": "token",
 }
+ALIASES = {**SHORT_NAMES, **FORMER_NAMES}
 
 _IN_MEMORY = "rows are tokenised once and kept in memory, so there is no loader to set up"
 _ONE_PROCESS = "Pippin trains in one process"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pippin.errors import Mistakes, PippinError, nearest, shown
+from pippin.errors import Mistakes, PippinError, collecting, nearest, shown
 from pippin.plain_files import parse_json
 from pippin.recipe.checks import contradictions, remarks
 from pippin.recipe.fields import Field, recipe_fields
-from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED, REFUSED_WHEN_OFF, SWITCHES, asks_for_nothing, is_off
+from pippin.recipe.foreign import NOT_NEEDED, REFUSED, REFUSED_WHEN_OFF, SWITCHES, asks_for_nothing, is_off
 from pippin.recipe.recipe import Recipe
+from pippin.recipe.spelling import field_name, nearest_name
 
 TRUE_WORDS, FALSE_WORDS = {"true", "yes", "on", "1", "t", "y"}, {"false", "no", "off", "0", "f", "n"}
 _KIND_NAMES = {
@@ -31,6 +32,8 @@ class Given:
     name: str
     value: Any
     said_as: str
+    source: str = ""
+    """A file or a run, else the command line or Python: two names of one setting must agree within one source."""
 
 
 @dataclass(frozen=True)
@@ -41,44 +44,34 @@ class Reading:
     notes: tuple[str, ...]
 
 
+@dataclass
+class Values:
+    """Settings as values of their fields, and under which name the user knows each."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    mistakes: list[str] = field(default_factory=list)
+
+
 def read_recipe(
-    settings: list[Given],
-    mistakes: list[str] | None = None,
+    settings: Iterable[Given],
+    mistakes: Iterable[str] = (),
     checks: Mapping[str, Callable[[Any], object]] | None = None,
 ) -> Reading:
     """Later settings win over earlier ones. Raises Mistakes with all that is wrong, also those found before.
 
     `checks` raise PippinError for values that only other packages can judge: field -> check.
     """
-    mistakes = list(mistakes or [])
-    values: dict[str, Any] = {}
-    said: dict[str, str] = {}
-    notes: list[str] = []
-    for raw in settings:
-        try:
-            given = _without_no(raw)
-            name = ALIASES.get(given.name, given.name)
-            field = recipe_fields().get(name)
-            if field is None:
-                notes.extend(_foreign_note(given, name))
-            elif name == "token" and _to_bool(given.value) is not None:
-                # Hugging Face's older scripts had a switch here. Off is as good as left out.
-                if _to_bool(given.value):
-                    notes.append(f"{given.said_as}: not needed: the stored login is used by itself.")
-            else:
-                values[name], said[name] = convert(field, given), given.said_as
-        except PippinError as error:
-            mistakes.append(str(error))
-    mistakes.extend(contradictions(values, said))
+    read = read_values(settings, recipe_fields())
+    mistakes = [*mistakes, *read.mistakes, *contradictions(read.values, read.said)]
     for name, check in (checks or {}).items():
-        try:
-            if values.get(name) is not None:
-                check(values[name])
-        except PippinError as error:
-            mistakes.append(str(error))
+        if read.values.get(name) is not None:
+            with collecting(mistakes):
+                check(read.values[name])
     if mistakes:
         raise Mistakes(mistakes)
-    return Reading(Recipe(**values), tuple(dict.fromkeys([*notes, *remarks(values, said)])))
+    return Reading(Recipe(**read.values), tuple(dict.fromkeys([*read.notes, *remarks(read.values, read.said)])))
 
 
 def recipe_from(values: dict[str, Any]) -> Reading:
@@ -86,18 +79,49 @@ def recipe_from(values: dict[str, Any]) -> Reading:
     return read_recipe([Given(name, value, name) for name, value in values.items()])
 
 
-def is_switch(name: str) -> bool:
+def read_values(settings: Iterable[Given], fields: Mapping[str, Field]) -> Values:
+    """The values of these fields, without a look at how they go together."""
+    read = Values()
+    latest: dict[str, Given] = {}
+    for raw in settings:
+        with collecting(read.mistakes):
+            given = _without_no(raw, fields)
+            name = field_name(given.name, fields)
+            if name not in fields:
+                read.notes += _foreign_note(given, fields)
+            elif name == "token" and _to_bool(given.value) is not None:
+                # Hugging Face's older scripts had a switch here. Off is as good as left out.
+                if _to_bool(given.value):
+                    read.notes.append(f"{given.said_as}: not needed: the stored login is used by itself.")
+            else:
+                value, before = convert(fields[name], given), latest.get(name, given)
+                if before.source == given.source and before.name != given.name and read.values[name] != value:
+                    raise PippinError(
+                        f"{before.said_as} {before.value} and {given.said_as} {given.value} are one setting under two "
+                        "names, with different values. Keep one."
+                    )
+                latest[name], read.values[name], read.said[name] = given, value, given.said_as
+    return read
+
+
+def is_known(name: str) -> bool:
+    """Whether a name is a setting of a Recipe under any of its names, or one of Hugging Face's."""
+    fields = recipe_fields()
+    return field_name(name, fields) in fields or name in {*NOT_NEEDED, *REFUSED} or is_switch(name, fields)
+
+
+def is_switch(name: str, fields: Mapping[str, Field]) -> bool:
     """Whether a name stands alone, without a value after it; `no_X` does for each switch X."""
-    if ALIASES.get(name, name) in recipe_fields():
-        return recipe_fields()[ALIASES.get(name, name)].kind is bool
-    return name in SWITCHES or (name.startswith("no_") and is_switch(name[3:]))
+    if found := fields.get(field_name(name, fields)):
+        return found.kind is bool
+    return name in SWITCHES or (name.startswith("no_") and is_switch(name[3:], fields))
 
 
-def _without_no(given: Given) -> Given:
+def _without_no(given: Given, fields: Mapping[str, Field]) -> Given:
     """`no_X` as X turned off; anything else as it is."""
-    if ALIASES.get(given.name, given.name) in recipe_fields() or not given.name.startswith("no_"):
+    if field_name(given.name, fields) in fields or not given.name.startswith("no_"):
         return given
-    if not is_switch(given.name):
+    if not is_switch(given.name, fields):
         return given
     positive = given.name[3:]
     value = _to_bool(given.value)
@@ -109,12 +133,12 @@ def _without_no(given: Given) -> Given:
             f"{given.said_as}: {shown(given.value)} is a double no. Use {prefix}{positive} to turn it on, or leave it "
             "out."
         )
-    return Given(positive, False, given.said_as)
+    return Given(positive, False, given.said_as, given.source)
 
 
-def _foreign_note(given: Given, name: str) -> list[str]:
+def _foreign_note(given: Given, fields: Mapping[str, Field]) -> list[str]:
     """What to say of a name that is no field, at most one note; raises PippinError where it cannot be taken."""
-    refused = REFUSED
+    name, refused = given.name, REFUSED
     if name in REFUSED_WHEN_OFF and given.value is not None and is_off(given.value):
         refused = REFUSED_WHEN_OFF
     elif asks_for_nothing(name, given.value) and (name in NOT_NEEDED or name in REFUSED):
@@ -124,9 +148,7 @@ def _foreign_note(given: Given, name: str) -> list[str]:
     if name in refused:
         reason, instead = refused[name]
         raise PippinError(f"{given.said_as} cannot be honoured: {reason}.{' ' + instead if instead else ''}")
-    prefix = "--" if given.said_as.startswith("--") else ""
-    known = [*recipe_fields(), *ALIASES]
-    raise PippinError(f"{given.said_as}: there is no such setting.{nearest(name, known, prefix)}")
+    raise PippinError(f"{given.said_as}: there is no such setting.{nearest_name(name, fields)}")
 
 
 def convert(field: Field, given: Given) -> Any:
@@ -206,5 +228,6 @@ _CONVERTERS: dict[type, Any] = {
     float: _to_float,
     dict: _to_dict,
     tuple: _to_tuple,
+    list: lambda value: value if isinstance(value, list) else [str(value)],
     str: _to_str,
 }

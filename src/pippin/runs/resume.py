@@ -41,28 +41,28 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundStart:
     start: Start | None
     passed_over: tuple[tuple[str, str], ...] = ()
     """Names and reasons of what cannot be used, though it is newer."""
 
 
-def find_start(folder: RunFolder, named: Path | None = None) -> Found:
+def find_start(folder: RunFolder, named: Path | None = None) -> FoundStart:
     """Where the run in a folder goes on: from the checkpoint that is named, else where it was last."""
     if named is not None:
-        return Found(_named_start(named, folder.before))
+        return FoundStart(_named_start(named, folder.before))
     before = folder.before
     if before is None:
-        return Found(None)
+        return FoundStart(None)
     passed_over: tuple[tuple[str, str], ...] = ()
     if before.trained is not None:
         problem = model_problem(folder.path, before.trained.files)
         if problem is None:
-            return Found(Start(folder.path, before.plan.steps.value, before, is_trained=True))
+            return FoundStart(Start(folder.path, before.plan.steps.value, before, is_trained=True))
         passed_over = (("the trained model", problem),)
     found = folder.store(before.id).newest()
     passed_over += found.passed_over
-    return Found(None if found.path is None else _start_of(found.path, found.step), passed_over)
+    return FoundStart(None if found.path is None else _start_of(found.path, found.step), passed_over)
 
 
 def trusted_record(folder: Path) -> Run | None:

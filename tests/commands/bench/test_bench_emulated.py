@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pippin.commands.bench import largest
+from pippin.commands.bench.benchmark import choose_devices
 from pippin.commands.bench.largest import largest_batch
 from pippin.commands.bench.results import TRAINING, read_bench
-from pippin.commands.bench.run import choose_devices
-from pippin.commands.bench.schedule import Clock
+from pippin.commands.bench.schedule import Stopwatch
 from pippin.commands.bench.subject import found
-from pippin.commands.bench.views import charts as bench_charts
+from pippin.commands.bench.views import bar_charts as bench_charts
 from pippin.machine.drivers.mps import MpsBackend
 from pippin.machine.probe import probe
 
@@ -46,6 +46,6 @@ def test_the_largest_batch_ends_with_the_memory(tiny_model, word_file, mps, monk
         found(str(tiny_model), str(word_file), False, probe()) as subject,
         mps.memory_limit(48 * 2**20),
     ):
-        answer = largest_batch(subject, "mps", 64, False, Clock())
+        answer = largest_batch(subject, "mps", 64, False, Stopwatch())
     assert 8 <= answer.batch < 4096
     assert words in answer.why

@@ -8,8 +8,8 @@ import pytest
 from made_up import GPU, made_up_bench, point
 
 from pippin.commands.bench.results import INFERENCE, TRAINING, TRANSFORMERS
-from pippin.commands.bench.views import charts as bench_charts
-from pippin.commands.bench.views.page import compared_page, page
+from pippin.commands.bench.views import bar_charts as bench_charts
+from pippin.commands.bench.views.markdown import compared_page, page
 from pippin.commands.bench.views.panels import memory_panels, speed_up_panels, throughput_panels
 from pippin.commands.bench.views.sentence import sentence
 from pippin.commands.bench.views.series import machine_words, series_of

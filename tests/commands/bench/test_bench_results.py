@@ -63,7 +63,7 @@ def test_times_that_are_none(time):
 def test_words_of_a_stranger_do_nothing_in_the_page():
     from markdown_it import MarkdownIt
 
-    from pippin.commands.bench.views.page import compared_page, page
+    from pippin.commands.bench.views.markdown import compared_page, page
 
     evil = made_up_bench(model="<script>x</script> [a](http://x.test) | b\n\n# c", left_out=("<img src=x>",))
     for text in (page(evil, []), compared_page([evil, made_up_bench()], [])):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pippin.commands.bench.results import Setting
-from pippin.commands.bench.schedule import CannotMeasure, Clock, Sample, Schedule, WarmUp
+from pippin.commands.bench.schedule import CannotMeasure, Sample, Schedule, Stopwatch, WarmUp
 
 
-class MadeUpClock(Clock):
+class MadeUpClock(Stopwatch):
     def __init__(self) -> None:
         self.time, self.rested = 0.0, 0.0
 

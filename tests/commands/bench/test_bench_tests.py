@@ -10,7 +10,7 @@ import pytest
 from pippin.commands.bench.inference import InferenceTest
 from pippin.commands.bench.largest import largest_batch
 from pippin.commands.bench.results import PIPPIN, TRAINING, Setting
-from pippin.commands.bench.schedule import CannotMeasure, Clock
+from pippin.commands.bench.schedule import CannotMeasure, Stopwatch
 from pippin.commands.bench.subject import Subject, found, taken
 from pippin.commands.bench.training import ROWS, Pass, Passed, TrainingTest, affordable_rows
 from pippin.commands.bench.watch import watching
@@ -43,7 +43,7 @@ def test_rows_of_one_length(subject: Subject):
 
 
 def test_inference_is_looked_at_by_batch_length_and_precision(subject: Subject):
-    test = InferenceTest(subject, ("cpu",), Clock())
+    test = InferenceTest(subject, ("cpu",), Stopwatch())
     looks = dict.fromkeys((s.precision, s.length) for group in test.groups() for s in group)
     assert list(looks) == [("fp32", 64), ("fp32", 32), ("bf16", 64)], "the model takes 64 tokens, the CPU no fp16"
     setting = test.groups()[1][0]
@@ -55,7 +55,7 @@ def test_inference_is_looked_at_by_batch_length_and_precision(subject: Subject):
 
 
 def test_guesses_grow_with_the_work(subject: Subject):
-    test = InferenceTest(subject, ("cpu",), Clock())
+    test = InferenceTest(subject, ("cpu",), Stopwatch())
     known = {Setting("inference", "cpu", "fp32", 8, 64): 3.0}
     assert test.guess(Setting("inference", "cpu", "fp32", 16, 64), known) == pytest.approx(6.0)
     assert test.guess(Setting("inference", "cpu", "fp32", 8, 32), known) == pytest.approx(1.5)
@@ -63,7 +63,7 @@ def test_guesses_grow_with_the_work(subject: Subject):
 
 
 def test_inference_that_does_not_fit_is_an_answer(subject: Subject, monkeypatch):
-    test = InferenceTest(subject, ("cpu",), Clock())
+    test = InferenceTest(subject, ("cpu",), Stopwatch())
     small, large = test.groups()[0][0], test.groups()[3][0]
 
     def refuse(batch):
@@ -154,7 +154,7 @@ def test_the_largest_batch_of_the_cpu_is_an_estimate(subject: Subject, monkeypat
     answers = []
     for room in (2**22, 2**26, 2**40):
         monkeypatch.setattr(CpuBackend, "memory_budget", lambda self, room=room: held + room)
-        answers.append(largest_batch(subject, "cpu", 64, False, Clock()))
+        answers.append(largest_batch(subject, "cpu", 64, False, Stopwatch()))
     assert 1 <= answers[0].batch < answers[1].batch < answers[2].batch == 4096
     assert all("estimate" in answer.why for answer in answers)
 

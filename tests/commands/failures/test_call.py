@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pippin.commands.failures.call import Call, TensorLike, describe, first_line
+from pippin.commands.failures.call import FailedCall, TensorLike, describe, first_line
 
 
 def like(tensor: torch.Tensor) -> TensorLike:
@@ -17,7 +17,7 @@ def made(tensor: TensorLike) -> torch.Tensor:
     return eval(tensor.code, {"torch": torch})
 
 
-def failed(operator, *arguments, words: str = "no", **keywords) -> Call:
+def failed(operator, *arguments, words: str = "no", **keywords) -> FailedCall:
     return describe(operator, arguments, keywords, RuntimeError(words))
 
 

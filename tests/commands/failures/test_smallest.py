@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pippin.commands.failures import smallest
-from pippin.commands.failures.call import Call, describe
+from pippin.commands.failures.call import FailedCall, describe
 from pippin.commands.failures.smallest import error_of, smallest_call
 
 
@@ -25,13 +25,13 @@ def operator() -> Iterator[Callable]:
         yield make
 
 
-def seen(operator, *arguments) -> tuple[Call, Exception]:
+def seen(operator, *arguments) -> tuple[FailedCall, Exception]:
     with pytest.raises(RuntimeError) as caught:
         operator(*arguments)
     return describe(operator, arguments, {}, caught.value), caught.value
 
 
-def shapes(call: Call | None) -> list[tuple[int, ...]]:
+def shapes(call: FailedCall | None) -> list[tuple[int, ...]]:
     assert call is not None
     return [tensor.shape for tensor in call.tensors]
 

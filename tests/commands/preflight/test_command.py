@@ -91,7 +91,7 @@ def test_mistakes_are_named_at_once(preflight):
     assert "--measure runs on this computer" in preflight("--chip", "m1", "--measure", code=2)
     assert "there is no folder nowhere" in preflight("--page", "nowhere/macs.html", code=2)
     assert "--use_cpu: for a Mac that is not here" in preflight("--chip", "m1", "--use_cpu", code=2)
-    assert "--gpu_cores many: a whole number" in preflight("--chip", "m1", "--gpu_cores", "many", code=2)
+    assert "--gpu_cores: 'many' is not a whole number" in preflight("--chip", "m1", "--gpu_cores", "many", code=2)
 
 
 def test_every_mac_side_by_side(preflight, monkeypatch):

@@ -7,7 +7,7 @@ import torch
 from verify_helpers import bert, by_name, gpt2, wrong_ones
 
 from pippin.commands.verify.compare import compare
-from pippin.commands.verify.trace import Experiment
+from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.verdict import EVALUATION, GRADIENTS, LATER, STEP, TRAINING, Finding
 from pippin.commands.verify.walk import located
 from pippin.machine.drivers.cpu import CpuBackend

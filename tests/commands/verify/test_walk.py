@@ -8,7 +8,7 @@ import pytest
 import torch
 from verify_helpers import bert, by_name, gpt2, wrong_ones
 
-from pippin.commands.verify.calls import Call, calls_within, run_alone
+from pippin.commands.verify.calls import ModuleCall, calls_within, run_alone
 from pippin.commands.verify.compare import compare
 from pippin.commands.verify.verdict import AGAIN, EVALUATION, GRADIENTS, MODES, TRAINING
 from pippin.commands.verify.walk import Walk, located
@@ -115,7 +115,7 @@ def test_a_call_alone_gives_the_gradients_that_the_whole_gives(tiny_model, path)
         torch.testing.assert_close(gradient, whole[name])
 
 
-def _last(call: Call) -> dict[int, torch.Tensor]:
+def _last(call: ModuleCall) -> dict[int, torch.Tensor]:
     """The core gives its states and what its pooler makes of them: the gradient of these holds that of the others."""
     return {number: gradient for number, gradient in call.gradients.items() if number == max(call.gradients)}
 
@@ -126,7 +126,7 @@ def test_inputs_that_a_module_writes_into_are_left_alone():
             return states.mul_(2)
 
     states = torch.ones(2, requires_grad=True)
-    call = Call("", (states,), {}, {0: torch.ones(2)})
+    call = ModuleCall("", (states,), {}, {0: torch.ones(2)})
     outputs, gradients = run_alone(Writing(), call, CpuBackend(), "fp32")
     assert states.tolist() == [1, 1]
     assert outputs["output 0"].tolist() == [2, 2]

@@ -24,7 +24,7 @@ def test_both_alone_and_the_shortest_beside_one(encoded):
     assert lengths.tolist() == [3, 5, 4, 17, 17]
     assert lengths[3] - lengths[0] > 6, "padding beside the shortest is farther off than the window reaches"
     assert found.tokens[12:19].tolist() == [2, 7, 3, 2, 7, 3, 2]
-    assert len(found.segments) == len(found.tokens)
+    assert len(found.token_type_ids) == len(found.tokens)
     assert found.labels.tolist() == [0, 1, 1, 0, 1]
     assert list(found.rows) == [1, 4, 5, 1, 5]
     assert len(encoded) == 3, "the job's own rows stay as they are"
@@ -40,4 +40,4 @@ def test_rows_without_segments_labels_and_numbers():
     found, batches = past_window(plain, np.array([0, 1]), window=3, longest=20)
     assert found.lengths.tolist() == [2, 1, 12, 12]
     assert [batch.tolist() for batch in batches] == [[2, 3], [1, 2]]
-    assert (found.segments, found.labels, len(found.rows)) == (None, None, 0)
+    assert (found.token_type_ids, found.labels, len(found.rows)) == (None, None, 0)

@@ -13,12 +13,12 @@ from transformers import AutoModelForSequenceClassification, BertConfig, BertFor
 from pippin.data.encoding import Encoded
 from pippin.machine.drivers.cpu import CpuBackend
 from pippin.models.families import family_of
+from pippin.models.labels import Labels
 from pippin.models.loading import BUILTIN_HUB_NAME, resolve_model
 from pippin.models.network import Network
 from pippin.models.padded_attention import fused, plain
 from pippin.models.plain_bert.config import read_config
 from pippin.models.plain_bert.weights import fits, load
-from pippin.tasks.sequence.labels import Labels
 
 CLASSES = Labels(("a", "b", "c"))
 SETTINGS = {
@@ -54,7 +54,7 @@ def theirs(folder: Path, attention: str = "sdpa", labels: int = 3):
 
 
 def batch() -> dict[str, torch.Tensor]:
-    """Rows of different lengths and two segments."""
+    """Rows of different lengths and two token types."""
     torch.manual_seed(5)
     mask = (torch.arange(11)[None] < torch.tensor([11, 4, 7, 1])[:, None]).long()
     tokens = torch.randint(1, 50, (4, 11)) * mask
@@ -133,8 +133,8 @@ def test_every_layout_gives_theirs(folder, attention, packs, recomputes):
                 module.p = 0.0
     lengths = np.array([5, 19, 2, 12, 12, 3, 1, 7])
     draw = np.random.default_rng(0)
-    tokens, segments = (draw.integers(*limits, lengths.sum()).astype(np.int32) for limits in ((1, 50), (0, 2)))
-    rows = Encoded(tokens, segments, np.concatenate([[0], np.cumsum(lengths)]), draw.integers(0, 3, len(lengths)))
+    tokens, token_type_ids = (draw.integers(*limits, lengths.sum()).astype(np.int32) for limits in ((1, 50), (0, 2)))
+    rows = Encoded(tokens, token_type_ids, np.concatenate([[0], np.cumsum(lengths)]), draw.integers(0, 3, len(lengths)))
     found = []
     for model, family in zip(models, (family_of(config)[0], None), strict=True):
         network = Network(model, CpuBackend(), family=family, packs=packs and family is not None)

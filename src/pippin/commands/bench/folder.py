@@ -34,8 +34,8 @@ def free_folder(output_dir: str | None) -> Path:
 
 def write_bench(bench: Bench, folder: Path) -> list[Path]:
     """bench.json, bench.md and the charts."""
-    from pippin.commands.bench.views.charts import write_charts
-    from pippin.commands.bench.views.page import page
+    from pippin.commands.bench.views.bar_charts import write_charts
+    from pippin.commands.bench.views.markdown import page
 
     with disk_words(folder, then="try again"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,8 +47,8 @@ def write_bench(bench: Bench, folder: Path) -> list[Path]:
 
 def write_comparison(benches: Sequence[Bench], folder: Path) -> list[Path]:
     """compare.md and the charts."""
-    from pippin.commands.bench.views.charts import write_charts
-    from pippin.commands.bench.views.page import compared_page
+    from pippin.commands.bench.views.bar_charts import write_charts
+    from pippin.commands.bench.views.markdown import compared_page
 
     with disk_words(folder, then="try again"):
         folder.mkdir(parents=True, exist_ok=True)

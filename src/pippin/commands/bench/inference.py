@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pippin.commands.bench.results import INFERENCE, Setting
-from pippin.commands.bench.schedule import CannotMeasure, Clock, Sample, WarmUp
+from pippin.commands.bench.schedule import CannotMeasure, Sample, Stopwatch, WarmUp
 from pippin.commands.bench.subject import Subject
 from pippin.commands.bench.watch import watching
 from pippin.data.encoding import Encoded
@@ -30,7 +30,7 @@ _LEAST_SECONDS, _MOST_CALLS = 0.2, 500
 
 
 @dataclass(frozen=True)
-class _Loaded:
+class _PlacedModel:
     network: Network
     bytes: int
 
@@ -46,10 +46,10 @@ class _Loaded:
 class InferenceTest:
     """Every device in every setting; each device's model is loaded once for each precision."""
 
-    def __init__(self, subject: Subject, devices: tuple[str, ...], clock: Clock):
+    def __init__(self, subject: Subject, devices: tuple[str, ...], clock: Stopwatch):
         self.subject, self.devices, self.clock = subject, devices, clock
         self.length = min(LENGTH, subject.longest)
-        self._loaded: dict[tuple[str, str], _Loaded] = {}
+        self._loaded: dict[tuple[str, str], _PlacedModel] = {}
         self._calls: dict[Setting, int] = {}
 
     def groups(self) -> list[list[Setting]]:
@@ -122,13 +122,13 @@ class InferenceTest:
         ]
         return [group for group in found if group]
 
-    def _network(self, setting: Setting) -> _Loaded:
+    def _network(self, setting: Setting) -> _PlacedModel:
         key = (setting.device, setting.precision)
         if key not in self._loaded:
             self._loaded[key] = self._load(*key)
         return self._loaded[key]
 
-    def _load(self, device: str, precision: str) -> _Loaded:
+    def _load(self, device: str, precision: str) -> _PlacedModel:
         subject, job = self.subject, self.subject.job
         backend, recipe, config = get_backend(device), job.recipe, job.config
         model: Any = backend.place(subject.load(recipe, config, backend.attention(work_of(config, precision))))
@@ -138,7 +138,7 @@ class InferenceTest:
         network = make_network(model, backend, precision, layout, choose_last_layer(job.facts, left).value, ())
         network.keep_products_in_half()
         tensors = [*model.parameters(), *model.buffers()]
-        return _Loaded(network, sum(tensor.numel() * tensor.element_size() for tensor in tensors))
+        return _PlacedModel(network, sum(tensor.numel() * tensor.element_size() for tensor in tensors))
 
 
 def _distance(other: Setting, setting: Setting) -> tuple[bool, bool, float]:

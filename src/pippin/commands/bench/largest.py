@@ -7,15 +7,16 @@ tried: the plan's estimate answers.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from pippin.commands.bench.results import HEAD_ONLY, TRAINING, Largest
-from pippin.commands.bench.schedule import Clock
+from pippin.commands.bench.schedule import Stopwatch
 from pippin.commands.bench.subject import Subject
 from pippin.commands.bench.watch import watching
 from pippin.commands.planning import PlannedJob
+from pippin.engine.memory import unless_it_is_too_much
 from pippin.engine.session import Session
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
@@ -32,7 +33,7 @@ _FIRST = 8
 _LONGEST_STEP = 5.0
 
 
-def largest_batch(subject: Subject, device: str, length: int, head_only: bool, clock: Clock) -> Largest:
+def largest_batch(subject: Subject, device: str, length: int, head_only: bool, clock: Stopwatch) -> Largest:
     """With rows of so many tokens."""
     test = HEAD_ONLY if head_only else TRAINING
     rows = subject.job.rows.train
@@ -76,14 +77,14 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
     return rows, f"an estimate: {2 * rows} rows need {memory(needed(2 * rows))}, and {memory(budget)} are free"
 
 
-def _tried(subject: Subject, job: PlannedJob, length: int, clock: Clock) -> tuple[int, str]:
-    plan = replace(job.plan, capacities=Choice((), "each batch has a size of its own"))
+def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> tuple[int, str]:
+    plan = job.plan.changed(capacities=Choice((), "each batch has a size of its own"))
     backend = get_backend(plan.device.value)
     budget = backend.memory_budget()
     encoded = subject.rows_of_length(_FIRST, length)
     fitting, before, last = 0, 0, 0
     try:
-        session = Session(job.recipe, plan, job.data, job.rows, job.config, job.tokenizer, subject.load)
+        session = Session(plan, job.data.task, job.rows, partial(subject.load, job.recipe, job.config))
     except PippinError as error:
         return 0, str(error)
     step = session.step
@@ -91,18 +92,16 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Clock) -> tupl
     session.model.train()
 
     def fits(rows: int) -> bool:
-        try:
-            batch = step.collate(encoded, np.resize(np.arange(_FIRST), rows))
-            step.gradients([batch])
-            if rows == _FIRST:
-                step.update()  # the optimiser's state is part of it
-        except (RuntimeError, MemoryError) as error:
-            if not backend.is_out_of_memory(error):
-                raise
-            return False
-        finally:
-            step.undo()
-        return True
+        def try_it() -> bool:
+            try:
+                step.gradients([step.collate(encoded, np.resize(np.arange(_FIRST), rows))])
+                if rows == _FIRST:
+                    step.update()  # the optimiser's state is part of it
+            finally:
+                step.undo()
+            return True
+
+        return bool(unless_it_is_too_much(backend, try_it, less=lambda: True))
 
     rows = _FIRST
     with backend.own_stream():

@@ -25,7 +25,7 @@ class CannotMeasure(Exception):
     """A setting that the device cannot do; the words say why."""
 
 
-class Clock:
+class Stopwatch:
     """Time, so that tests can have their own."""
 
     def now(self) -> float:
@@ -58,7 +58,7 @@ class Sample:
     note: str = ""
 
 
-class Experiment(Protocol):
+class TimedTest(Protocol):
     """Something that is measured in several settings."""
 
     def groups(self) -> list[list[Setting]]:
@@ -107,10 +107,10 @@ class Schedule:
 
     def __init__(
         self,
-        test: Experiment,
+        test: TimedTest,
         budget: float,
         repeats: int,
-        clock: Clock,
+        clock: Stopwatch,
         show: Show | None = None,
         cool_down: float = 0.0,
     ):

@@ -81,7 +81,7 @@ class Subject:
         tokens[::length] = train.tokens[0]  # each begins as a text does
         return Encoded(
             tokens,
-            None if train.segments is None else np.zeros(count * length, dtype=train.segments.dtype),
+            None if train.token_type_ids is None else np.zeros(count * length, dtype=train.token_type_ids.dtype),
             np.arange(count + 1, dtype=np.int64) * length,
             None if train.labels is None else np.resize(train.labels, count),
             pad_token=train.pad_token,
@@ -95,7 +95,7 @@ def taken(encoded: Encoded, rows: np.ndarray) -> Encoded:
     return replace(
         encoded,
         tokens=encoded.tokens[places],
-        segments=None if encoded.segments is None else encoded.segments[places],
+        token_type_ids=None if encoded.token_type_ids is None else encoded.token_type_ids[places],
         offsets=np.concatenate([[0], np.cumsum(encoded.lengths[rows])]),
         labels=None if encoded.labels is None else encoded.labels[rows],
     )

@@ -78,7 +78,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Call:
+class FailedCall:
     """An operator, what it was called with, and how that ended."""
 
     operator: str
@@ -103,20 +103,22 @@ class Call:
         waits = [f"torch.{kind}.synchronize()" for kind in kinds]
         return "\n".join(["import torch", "", f"{path}(", *lines, ")", *waits]) + "\n"
 
-    def resized(self, sizes: dict[int, int]) -> Call:
+    def resized(self, sizes: dict[int, int]) -> FailedCall:
         """The call with every size replaced alike, wherever it stands."""
         return self._changed(lambda tensor: tensor.resized(sizes), lambda size: sizes.get(size, size))
 
-    def on_cpu(self) -> Call:
+    def on_cpu(self) -> FailedCall:
         """The call with everything on the CPU."""
         moved = self._changed(lambda tensor: replace(tensor, device="cpu"))
         return replace(moved, arguments=tuple(_device_to_cpu(item) for item in moved.arguments))
 
-    def with_first_of_lists(self) -> Call:
+    def with_first_of_lists(self) -> FailedCall:
         """The call with one tensor in each list of tensors."""
         return replace(self, arguments=tuple(_first_of_list(item) for item in self.arguments))
 
-    def _changed(self, tensor: Callable[[TensorLike], TensorLike], size: Callable[[int], int] = lambda n: n) -> Call:
+    def _changed(
+        self, tensor: Callable[[TensorLike], TensorLike], size: Callable[[int], int] = lambda n: n
+    ) -> FailedCall:
         def change(value: Any, holds_sizes: bool) -> Any:
             if isinstance(value, TensorLike):
                 return tensor(value)
@@ -128,7 +130,7 @@ class Call:
         return replace(self, arguments=tuple(changed))
 
 
-def describe(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Call:
+def describe(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> FailedCall:
     """A failed call of a torch.ops operator as plain data."""
     own = operator.namespace == "aten"
     # Only the schema's text tells a size (SymInt) from another number.
@@ -137,7 +139,7 @@ def describe(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
     given = [(name, value, False) for name, value in zip(names, arguments, strict=False)]
     given += [(name, value, True) for name, value in keywords.items()]
     described = tuple(Argument(name, _described(value, own), by_name, name in sizes) for name, value, by_name in given)
-    call = Call(operator.name(), described, type(error).__name__, "")
+    call = FailedCall(operator.name(), described, type(error).__name__, "")
     # What another package's operator says may hold anything.
     return replace(call, error_text=_without_values(first_line(error), call) if own else "")
 
@@ -173,7 +175,7 @@ def _described(value: Any, own: bool) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, complex)) else Code("...")
 
 
-def _without_values(text: str, call: Call) -> str:
+def _without_values(text: str, call: FailedCall) -> str:
     """The text without numbers that are no sizes or settings of the call: they may come out of a tensor."""
     known = {str(part) for item in call.arguments for part in _parts(item.value) if type(part) is int}
     known |= {str(size) for tensor in call.tensors for size in tensor.shape}

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pippin.commands.failures.call import Call, describe, likeness
+from pippin.commands.failures.call import FailedCall, describe, likeness
 from pippin.commands.failures.smallest import error_of, smallest_call
 from pippin.engine.repeatable import work_of
 from pippin.machine.drivers.base import Backend
@@ -19,9 +19,9 @@ from pippin.machine.drivers.base import Backend
 class Findings:
     """What is known about an error of the device."""
 
-    call: Call | None = None
+    call: FailedCall | None = None
     """The failing call: the smallest one where it fails with random numbers, else as it was seen."""
-    seen: Call | None = None
+    seen: FailedCall | None = None
     """The failing call as it was seen in the work."""
     reproduced: bool = False
     """Whether it fails with random numbers."""
@@ -68,7 +68,7 @@ def _investigate(error: Exception, backend: Backend) -> Findings:
     return Findings(no_call="the same work passed when it was repeated")
 
 
-def _judged(call: Call, error: Exception) -> Findings:
+def _judged(call: FailedCall, error: Exception) -> Findings:
     smallest = smallest_call(call, error)
     if smallest is None:
         return Findings(call, seen=call)
@@ -89,7 +89,7 @@ class _Watch(TorchDispatchMode):
     def __init__(self, synchronize: Callable[[], None]):
         super().__init__()
         self.synchronize = synchronize
-        self.failed: Call | None = None
+        self.failed: FailedCall | None = None
         self.error: Exception | None = None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import torch
 
-from pippin.commands.failures.call import Call, first_line, likeness
+from pippin.commands.failures.call import FailedCall, first_line, likeness
 
 _MOST_TRIES = 60
 
 
-def error_of(call: Call) -> Exception | None:
+def error_of(call: FailedCall) -> Exception | None:
     """What the call raises with random numbers. Its snippet is what runs, so that the snippet is known to work."""
     try:
         with torch.no_grad():
@@ -21,11 +21,11 @@ def error_of(call: Call) -> Exception | None:
     return None
 
 
-def smallest_call(call: Call, failure: Exception) -> Call | None:
+def smallest_call(call: FailedCall, failure: Exception) -> FailedCall | None:
     """The call with its sizes made as small as it still fails alike; None where random numbers do not fail."""
     tries = 0
 
-    def tried(candidate: Call) -> Call | None:
+    def tried(candidate: FailedCall) -> FailedCall | None:
         """The candidate with its own error, if that is like the failure."""
         nonlocal tries
         tries += 1

@@ -32,7 +32,7 @@ from pippin.models.used_rows import UsedRows, train_used_rows
 from pippin.plan.fits import IN_BACKWARD, RECOMPUTED
 from pippin.plan.frozen import NOTHING, frozen_layers
 from pippin.plan.plan import Plan
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.base import Task
 
 WEIGHTS, GRADIENTS, WORKSPACE, ATTENTION = "weights", "gradients", "workspace", "attention"
 _LAYER = re.compile(r"\.(\d+)(?:\.|$)")
@@ -74,10 +74,9 @@ class FakeDriver(Backend):
 class FakeJob:
     """A job's model of fake tensors, ready to be asked about batches of its rows."""
 
-    def __init__(self, plan: Plan, config: Any, encoded: Encoded, traits: DeviceTraits):
-        self.plan, self.encoded = plan, encoded
+    def __init__(self, plan: Plan, task: Task, config: Any, encoded: Encoded, traits: DeviceTraits):
+        self.plan, self.task, self.encoded = plan, task, encoded
         self.backend = FakeDriver(traits)
-        self.loss = Loss(config.problem_type == "regression", plan.label_smoothing_factor)
         model = make_skeleton(config, plan.attention)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         with self.mode:
@@ -119,7 +118,7 @@ class FakeJob:
             for rows in micro_batches:
                 batch = self._batch(rows)
                 assert batch.labels is not None
-                self.loss(self.network.logits(batch), self.backend.to_device(batch.labels)).backward()
+                self.task.loss(self.network.logits(batch), self.backend.to_device(batch.labels)).backward()
             for hook in hooks:
                 hook.remove()
         for parameter in self.model.parameters():
@@ -142,9 +141,11 @@ class FakeJob:
         self.network.frozen = self.frozen
         if self.frozen.one_vector_a_row:
             ones = {name: torch.ones(len(rows), 1, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
-            return Batch(ones, batch.labels, rows, states=torch.empty(len(rows), width, device=self.backend.device))
+            return Batch(
+                ones, batch.labels, rows, hidden_states=torch.empty(len(rows), width, device=self.backend.device)
+            )
         shape = batch.inputs["input_ids"].shape
-        return replace(batch, states=torch.empty(*shape, width, device=self.backend.device))
+        return replace(batch, hidden_states=torch.empty(*shape, width, device=self.backend.device))
 
     @contextmanager
     def _recorded(self) -> Iterator[Recorder]:

@@ -41,7 +41,7 @@ def forecast(job: PlannedJob) -> Forecast:
     """Run the job's heaviest step with fake tensors."""
     assert job.rows.train is not None
     traits = job.machine.device(job.plan.device.value)
-    fake = FakeJob(job.plan, job.config, job.rows.train, traits)
+    fake = FakeJob(job.plan, job.data.task, job.config, job.rows.train, traits)
     heaviest, evaluated = heaviest_step(job), _heaviest_evaluation(job, traits)
     # Twice where several micro-batches make a step: the second has gradients beside it.
     parts = heaviest[:1] * min(len(heaviest), 2)

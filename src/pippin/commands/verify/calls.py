@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from pippin.commands.verify.distance import Tensors
-from pippin.commands.verify.trace import loss_scale, to_cpu
+from pippin.commands.verify.measurement import loss_scale, to_cpu
 from pippin.machine.drivers.base import Backend
 
 
 @dataclass(frozen=True)
-class Call:
+class ModuleCall:
     """What a module was given, on the CPU."""
 
     path: str
@@ -25,7 +25,7 @@ class Call:
     """Of its outputs, by their number. Where one output is made from another, that way counts twice, on all devices."""
 
 
-def run_alone(model: torch.nn.Module, call: Call, backend: Backend, precision: str) -> tuple[Tensors, Tensors]:
+def run_alone(model: torch.nn.Module, call: ModuleCall, backend: Backend, precision: str) -> tuple[Tensors, Tensors]:
     """The outputs of a call, and the gradients of its inputs and parameters, where gradients are enabled."""
     module = model.get_submodule(call.path)
     inputs = _Inputs(backend.to_device, exact=precision == "fp32")
@@ -46,10 +46,10 @@ def run_alone(model: torch.nn.Module, call: Call, backend: Backend, precision: s
     return found, {name: to_cpu(gradient) / scale for name, gradient in pairs if gradient is not None}
 
 
-def calls_within(model: torch.nn.Module, call: Call, cpu: Backend, precision: str) -> list[Call]:
+def calls_within(model: torch.nn.Module, call: ModuleCall, cpu: Backend, precision: str) -> list[ModuleCall]:
     """The calls that a module makes of others, in their order, but not those that these make in turn."""
     within = model.get_submodule(call.path)
-    recorder = _Recorder(loss_scale(precision))
+    recorder = _CallRecorder(loss_scale(precision))
     hooks = []
     for name, module in within.named_modules():
         if module is not within:
@@ -73,11 +73,11 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     return [tensor for each in value for tensor in tensors_in(each)] if isinstance(value, (tuple, list)) else []
 
 
-class _Recorder:
+class _CallRecorder:
     """Hooks that keep the outermost calls."""
 
     def __init__(self, scale: float) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[ModuleCall] = []
         self._scale, self._depth = scale, 0
 
     def entering(self, path: str) -> Callable[..., None]:
@@ -85,7 +85,7 @@ class _Recorder:
             self._depth += 1
             if self._depth == 1:
                 kept = _Inputs(lambda tensor: tensor)
-                self.calls.append(Call(path, kept.moved(arguments), kept.moved(named)))
+                self.calls.append(ModuleCall(path, kept.moved(arguments), kept.moved(named)))
 
         return enter
 
@@ -96,7 +96,7 @@ class _Recorder:
                     tensor.register_hook(self._keeping(self.calls[-1], number))
         self._depth -= 1
 
-    def _keeping(self, call: Call, number: int) -> Callable[[torch.Tensor], None]:
+    def _keeping(self, call: ModuleCall, number: int) -> Callable[[torch.Tensor], None]:
         def keep(gradient: torch.Tensor) -> None:
             call.gradients[number] = gradient.float() / self._scale
 

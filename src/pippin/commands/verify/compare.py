@@ -9,9 +9,9 @@ import torch
 
 from pippin.commands.verify.distance import Tensors, distance, distances, worst
 from pippin.commands.verify.invariants import before_a_changed_token, beside_a_longer_row
+from pippin.commands.verify.measurement import Experiment, Measurement, measure, step
 from pippin.commands.verify.rounding import rounding
 from pippin.commands.verify.tolerance import allowed_error, allowed_errors, allowed_update_error, yardstick
-from pippin.commands.verify.trace import Experiment, Trace, measure, step
 from pippin.commands.verify.verdict import AGAIN, EVALUATION, GRADIENTS, LOSS, MODES, STEP, TRAINING, Finding
 from pippin.engine.finite import require_finite
 from pippin.machine.drivers.base import Backend
@@ -22,7 +22,7 @@ from pippin.models.network import Network
 class Reference:
     """What the CPU computes in fp32, and how far each tensor may be from it."""
 
-    trace: Trace
+    trace: Measurement
     outputs: dict[str, float]
     gradients: dict[str, float]
 
@@ -75,7 +75,7 @@ def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precisio
     return Reference(wanted, outputs, gradients)
 
 
-def findings_of(found: Trace, wanted: Reference) -> list[Finding]:
+def findings_of(found: Measurement, wanted: Reference) -> list[Finding]:
     """What one device computed, against the reference."""
     right, allowed = wanted.trace, wanted.outputs
     return [
@@ -87,6 +87,6 @@ def findings_of(found: Trace, wanted: Reference) -> list[Finding]:
     ]
 
 
-def _all(found: Trace) -> Tensors:
+def _all(found: Measurement) -> Tensors:
     """All that two runs on one device must agree in."""
     return {**found.outputs, **found.gradients}

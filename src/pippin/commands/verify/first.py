@@ -9,8 +9,8 @@ import numpy as np
 
 from pippin.commands.planning import PlannedJob
 from pippin.commands.verify.compare import compare_in_place
-from pippin.commands.verify.run import experiment_of, rows_of, shown_precision
 from pippin.commands.verify.verdict import Finding, Verdict
+from pippin.commands.verify.verify import experiment_of, rows_of, shown_precision
 from pippin.commands.verify.walk import located
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from pippin.commands.verify.distance import distance
+from pippin.commands.verify.measurement import Experiment, in_order, to_cpu
 from pippin.commands.verify.tolerance import allowed_error, epsilon
-from pippin.commands.verify.trace import Experiment, in_order, to_cpu
 from pippin.commands.verify.verdict import LATER, PADDED, Finding
 from pippin.data.collate import Collator
 from pippin.data.encoding import Encoded
@@ -64,7 +64,7 @@ def row_and_changed(experiment: Experiment) -> Encoded:
     return replace(
         encoded,
         tokens=np.concatenate([tokens, changed]),
-        segments=None if encoded.segments is None else np.tile(encoded.segments[start:stop], 2),
+        token_type_ids=None if encoded.token_type_ids is None else np.tile(encoded.token_type_ids[start:stop], 2),
         offsets=np.array([0, length, 2 * length]),
         labels=None,
     )

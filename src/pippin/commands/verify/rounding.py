@@ -1,4 +1,4 @@
-"""Mixed precision on paper: fp32 whose products are taken of rounded numbers, and rounded.
+"""Mixed precision simulated in fp32: arithmetic whose products are taken of rounded numbers, and rounded.
 
 It shows the honest error of each tensor of a model. The CPU's own mixed precision would too, but takes ten times as
 long where the processor has no half precision, and rounds in other places than a GPU.

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from pippin.commands.verify.calls import Call, calls_within, run_alone, tensors_in
+from pippin.commands.verify.calls import ModuleCall, calls_within, run_alone, tensors_in
 from pippin.commands.verify.distance import Tensors, distance, distances
 from pippin.commands.verify.invariants import first_half, row_and_changed
+from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.rounding import rounding
 from pippin.commands.verify.tolerance import allowed_error, allowed_errors, yardstick
-from pippin.commands.verify.trace import Experiment
 from pippin.commands.verify.verdict import (
     AGAIN,
     EVALUATION,
@@ -94,7 +94,7 @@ class Walk:
                     return self._descend(root, judge, backwards=walk == "gradients") or type(self.on_cpu).__name__
         return ""
 
-    def _descend(self, call: Call, judge: Callable[[Call], bool], backwards: bool) -> str:
+    def _descend(self, call: ModuleCall, judge: Callable[[ModuleCall], bool], backwards: bool) -> str:
         inner = self._within(call)
         for each in reversed(inner) if backwards else inner:
             if judge(each):
@@ -104,7 +104,7 @@ class Walk:
     def _first_that_sees_later_tokens(self) -> str:
         twice = row_and_changed(self.experiment)
         length = int(twice.lengths[0])
-        pair = tuple(Call("", (), Collator()(twice, np.array([row])).inputs) for row in (0, 1))
+        pair = tuple(ModuleCall("", (), Collator()(twice, np.array([row])).inputs) for row in (0, 1))
         path = ""
         while True:
             pairs = zip(*(self._within(call) for call in pair), strict=True)
@@ -113,7 +113,7 @@ class Walk:
                 return path
             pair, path = found, found[0].path
 
-    def _sees_later_tokens(self, pair: tuple[Call, Call], length: int) -> bool:
+    def _sees_later_tokens(self, pair: tuple[ModuleCall, ModuleCall], length: int) -> bool:
         """Whether outputs for the first half of a row depend on its second half."""
         kept = first_half(length)
         allowed = allowed_errors(self._exact(pair[0]), self.precision, {"last rounding": 0.0})["last rounding"]
@@ -124,50 +124,50 @@ class Walk:
             if tensor.dim() > 2 and tensor.shape[1] == length
         )
 
-    def _is_wrong(self, call: Call) -> bool:
+    def _is_wrong(self, call: ModuleCall) -> bool:
         return self._differs(call, lambda found: found[0])
 
-    def _has_wrong_gradients(self, call: Call) -> bool:
+    def _has_wrong_gradients(self, call: ModuleCall) -> bool:
         return self._differs(call, lambda found: found[1])
 
-    def _changes(self, call: Call) -> bool:
+    def _changes(self, call: ModuleCall) -> bool:
         """Whether a second run gives something else."""
         first, second = ({**outputs, **gradients} for outputs, gradients in (self._run(call), self._run(call)))
         allowed = self._allowed(call, first, first)
         return any(error > allowed[name] for name, error in distances(second, first).items())
 
-    def _differs(self, call: Call, part: Callable[[tuple[Tensors, Tensors]], Tensors]) -> bool:
+    def _differs(self, call: ModuleCall, part: Callable[[tuple[Tensors, Tensors]], Tensors]) -> bool:
         wanted = part(run_alone(self.on_cpu, call, self.cpu, "fp32"))
         with rounding(yardstick(self.precision)):
             rounded = part(run_alone(self.on_cpu, call, self.cpu, "fp32"))
         allowed = self._allowed(call, wanted, rounded)
         return any(error > allowed[name] for name, error in distances(part(self._run(call)), wanted).items())
 
-    def _allowed(self, call: Call, wanted: Tensors, rounded: Tensors) -> dict[str, float]:
+    def _allowed(self, call: ModuleCall, wanted: Tensors, rounded: Tensors) -> dict[str, float]:
         return allowed_errors(self._exact(call), self.precision, distances(rounded, wanted))
 
-    def _exact(self, call: Call) -> float:
+    def _exact(self, call: ModuleCall) -> float:
         """What a module may be off in fp32, by its own products or by the widest of its inputs."""
         given = tensors_in((call.arguments, call.named))
         width = max((tensor.shape[-1] for tensor in given if tensor.dim()), default=1)
         return allowed_error(self.on_cpu.get_submodule(call.path), width)
 
-    def _run(self, call: Call) -> tuple[Tensors, Tensors]:
+    def _run(self, call: ModuleCall) -> tuple[Tensors, Tensors]:
         return run_alone(self.on_device, call, self.device, self.precision)
 
-    def _within(self, call: Call) -> list[Call]:
+    def _within(self, call: ModuleCall) -> list[ModuleCall]:
         """Recorded in the precision that the device has, so that inputs have the dtypes that they have there."""
         return calls_within(self.on_cpu, call, self.cpu, self.precision)
 
-    def _root(self, rows: np.ndarray) -> Call:
+    def _root(self, rows: np.ndarray) -> ModuleCall:
         """The call of the model itself with a batch, and the gradient of its logits."""
         model: Any = self.on_cpu
         batch = Collator()(self.experiment.encoded, rows)
         assert batch.labels is not None
         logits = model(**batch.inputs).logits.detach().requires_grad_()
-        (self.experiment.loss(logits, batch.labels) / self.experiment.rows).backward()
+        (self.experiment.task.loss(logits, batch.labels) / self.experiment.rows).backward()
         assert logits.grad is not None
-        return Call("", (), batch.inputs, {0: logits.grad})
+        return ModuleCall("", (), batch.inputs, {0: logits.grad})
 
     @contextmanager
     def _mode(self, training: bool) -> Iterator[None]:

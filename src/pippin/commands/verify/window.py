@@ -36,9 +36,9 @@ def _with_row(encoded: Encoded, row: int, length: int) -> Encoded:
     return replace(
         encoded,
         tokens=np.concatenate([encoded.tokens, np.resize(encoded.tokens[places], length)]),
-        segments=None
-        if encoded.segments is None
-        else np.concatenate([encoded.segments, np.resize(encoded.segments[places], length)]),
+        token_type_ids=None
+        if encoded.token_type_ids is None
+        else np.concatenate([encoded.token_type_ids, np.resize(encoded.token_type_ids[places], length)]),
         offsets=np.append(encoded.offsets, encoded.offsets[-1] + length),
         labels=None if encoded.labels is None else np.append(encoded.labels, encoded.labels[row]),
         rows=[*encoded.rows, encoded.rows[row]] if encoded.rows else (),

@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from pippin.drop_in.errors import NotOnThisComputer
+from pippin.drop_in.notices import say
 from pippin.drop_in.script.after_import import AfterImport
 from pippin.drop_in.script.reach import why_no_hub
-from pippin.drop_in.words import say
 
 
 def prepare_metrics(imports: AfterImport) -> None:

@@ -7,8 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from pippin.drop_in.notices import say
 from pippin.drop_in.script.after_import import AfterImport
-from pippin.drop_in.words import say
 
 #: name -> (transformers' module that defines it, ours)
 CLASSES = {

@@ -37,6 +37,6 @@ def prepare_workers(imports: AfterImport, **main: Any) -> None:
 
 
 if __name__ == "__mp_main__":
-    from pippin.drop_in.script.run import become_worker
+    from pippin.drop_in.script.runner import become_worker
 
     become_worker(globals(), **json.loads(os.environ[_VARIABLE]))

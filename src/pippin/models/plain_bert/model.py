@@ -16,7 +16,7 @@ from pippin.models.padded_attention import Attention, fused
 from pippin.models.plain_bert.config import PlainBertConfig
 
 
-class Answer(NamedTuple):
+class PlainBertOutput(NamedTuple):
     logits: torch.Tensor
 
 
@@ -41,10 +41,10 @@ class PlainBert(nn.Module):
         attention_mask: torch.Tensor | None = None,
         token_type_ids: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
-    ) -> Answer:
+    ) -> PlainBertOutput:
         seen = None if attention_mask is None else attention_mask[:, None, None, :].bool()
         pooled = self.bert(input_ids, seen, token_type_ids, position_ids)
-        return Answer(self.classifier(self.dropout(pooled)))
+        return PlainBertOutput(self.classifier(self.dropout(pooled)))
 
     def use_attention(self, attention: Attention) -> None:
         """Attend in this way, in every layer."""
@@ -83,14 +83,14 @@ class _Encoder(nn.Module):
         self.pooler = nn.Module()
         self.pooler.dense = nn.Linear(config.hidden_size, config.hidden_size)
 
-    def forward(self, tokens: Any, seen: Any, segments: Any, positions: Any) -> torch.Tensor:
-        states = self.embeddings(tokens, segments, positions)
+    def forward(self, tokens: Any, seen: Any, token_type_ids: Any, positions: Any) -> torch.Tensor:
+        hidden_states = self.embeddings(tokens, token_type_ids, positions)
         for layer in self.encoder.layer:
             if self.checkpointing is not None and layer.training:
-                states = checkpoint(layer, states, seen, **self.checkpointing)
+                hidden_states = checkpoint(layer, hidden_states, seen, **self.checkpointing)
             else:
-                states = layer(states, seen)
-        return torch.tanh(self.pooler.dense(states[:, 0]))
+                hidden_states = layer(hidden_states, seen)
+        return torch.tanh(self.pooler.dense(hidden_states[:, 0]))
 
 
 class _Embeddings(nn.Module):
@@ -103,12 +103,12 @@ class _Embeddings(nn.Module):
         self.LayerNorm = nn.LayerNorm(width, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
-    def forward(self, tokens: torch.Tensor, segments: Any, positions: Any) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor, token_type_ids: Any, positions: Any) -> torch.Tensor:
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device)[None]
-        if segments is None:
-            segments = torch.zeros_like(tokens)
-        words = self.word_embeddings(tokens) + self.token_type_embeddings(segments)
+        if token_type_ids is None:
+            token_type_ids = torch.zeros_like(tokens)
+        words = self.word_embeddings(tokens) + self.token_type_embeddings(token_type_ids)
         return self.dropout(self.LayerNorm(words + self.position_embeddings(positions)))
 
 
@@ -127,9 +127,9 @@ class _Layer(nn.Module):
         self.intermediate.dense = nn.Linear(config.hidden_size, config.intermediate_size)
         self.output = _Added(config.intermediate_size, config)
 
-    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
-        states = self.attention.output(self.attention.self(states, seen), states)
-        return self.output(functional.gelu(self.intermediate.dense(states)), states)
+    def forward(self, hidden_states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+        hidden_states = self.attention.output(self.attention.self(hidden_states, seen), hidden_states)
+        return self.output(functional.gelu(self.intermediate.dense(hidden_states)), hidden_states)
 
 
 class _SelfAttention(nn.Module):
@@ -142,9 +142,10 @@ class _SelfAttention(nn.Module):
         self.query, self.key, self.value = (nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3))
         self.dropout = nn.Dropout(config.attention_probs_dropout_prob)
 
-    def forward(self, states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+    def forward(self, hidden_states: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
         query, key, value = (
-            made(states).unflatten(-1, (self.heads, -1)).transpose(1, 2) for made in (self.query, self.key, self.value)
+            made(hidden_states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for made in (self.query, self.key, self.value)
         )
         chance = self.dropout.p if self.training else 0.0
         found, _ = self.attend(self, query, key, value, seen, scaling=self.scaling, dropout=chance)

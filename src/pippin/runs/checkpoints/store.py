@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"step-(\d+)")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCheckpoint:
     """The newest checkpoint that verifies, and those that were passed over for it."""
 
     path: Path | None
@@ -78,15 +78,15 @@ class Store:
                 "writes nothing through such a link: put a folder in its place."
             )
 
-    def newest(self) -> Found:
+    def newest(self) -> FoundCheckpoint:
         """The newest checkpoint of which every byte is as it was written."""
         passed_over: list[tuple[str, str]] = []
         for step in sorted(self._folders(), reverse=True):
             problem = self.problem_of(step)
             if problem is None:
-                return Found(self.path(step), step, tuple(passed_over))
+                return FoundCheckpoint(self.path(step), step, tuple(passed_over))
             passed_over.append((self.path(step).name, problem))
-        return Found(None, 0, tuple(passed_over))
+        return FoundCheckpoint(None, 0, tuple(passed_over))
 
     def problem_of(self, step: int) -> str | None:
         """Why a checkpoint cannot be used; None where it can."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
-from pippin.commands.bench.views.series import Series, batches_of, ratio, series_of
+from pippin.commands.bench.views.series import BarSeries, batches_of, ratio, series_of
 
 _WORDS = {TRAINING: "Training", HEAD_ONLY: "Training of the head alone", INFERENCE: "Inference"}
 
@@ -31,7 +31,7 @@ class Panel:
     across: str
     """What the groups are: batch sizes, lengths, precisions."""
     groups: tuple[str, ...]
-    bars: tuple[tuple[Series, tuple[Bar | None, ...]], ...]
+    bars: tuple[tuple[BarSeries, tuple[Bar | None, ...]], ...]
     baseline: bool = False
     """Whether 1 is what all is compared with."""
 
@@ -43,7 +43,7 @@ def speed_up_panels(benches: Sequence[Bench]) -> tuple[str, list[Panel]]:
     if baseline is None:
         return "", []
 
-    def bar(each: Series, test: str, batch: int) -> Bar | None:
+    def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
         point, base = each.point(test, batch), baseline.point(test, batch)
         times = ratio(point, base)
         if point is None or base is None:
@@ -59,7 +59,7 @@ def throughput_panels(benches: Sequence[Bench]) -> list[Panel]:
     """Samples a second by batch size, by length and by precision."""
     series = series_of(benches)
 
-    def bar(each: Series, test: str, batch: int) -> Bar | None:
+    def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
         return _speed(each.point(test, batch))
 
     panels = [_by_batch(series, INFERENCE, "samples/s", bar)]
@@ -74,7 +74,7 @@ def memory_panels(benches: Sequence[Bench]) -> list[Panel]:
     most = max((point.memory or 0 for bench in benches for point in bench.points), default=0)
     unit, size = ("GB", 2**30) if most >= 2**30 else ("MB", 2**20)
 
-    def bar(each: Series, test: str, batch: int) -> Bar | None:
+    def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
         point = each.point(test, batch)
         if point is None:
             return None
@@ -84,7 +84,7 @@ def memory_panels(benches: Sequence[Bench]) -> list[Panel]:
     return [panel for panel in panels if any(each and each.value for _, bars in panel.bars for each in bars)]
 
 
-def _baseline(series: list[Series]) -> Series | None:
+def _baseline(series: list[BarSeries]) -> BarSeries | None:
     """The first CPU where several devices are compared; the Trainer where it is the only other."""
     if len(series) < 2:
         return None
@@ -94,7 +94,7 @@ def _baseline(series: list[Series]) -> Series | None:
     return next((each for each in own if each.device == "cpu"), None)
 
 
-def _by_batch(series: list[Series], test: str, unit: str, bar: Callable[[Series, str, int], Bar | None]) -> Panel:
+def _by_batch(series: list[BarSeries], test: str, unit: str, bar: Callable[[BarSeries, str, int], Bar | None]) -> Panel:
     batches = batches_of(series, test)
     found = [(each, tuple(bar(each, test, batch) for batch in batches)) for each in series]
     having = tuple((each, bars) for each, bars in found if any(bars))
@@ -109,7 +109,7 @@ def _by_batch(series: list[Series], test: str, unit: str, bar: Callable[[Series,
     )
 
 
-def _title(series: list[Series], test: str) -> str:
+def _title(series: list[BarSeries], test: str) -> str:
     """What was measured; how much of it only where all did the same."""
     bench, rows = series[0].bench, {each.bench.training_rows for each in series}
     if test == INFERENCE:
@@ -121,7 +121,7 @@ def _title(series: list[Series], test: str) -> str:
     return f"{_WORDS[test]}, {bench.head_only_epochs} times {bench.training_rows} rows"
 
 
-def _by_look(series: list[Series], bench: Bench, what: str) -> Panel:
+def _by_look(series: list[BarSeries], bench: Bench, what: str) -> Panel:
     """By length or by precision, at the largest batch for which the most of them were measured."""
     points = [point for point in bench.of(INFERENCE) if point.seconds]
     if what == "length":

@@ -14,7 +14,7 @@ EMULATED_NOTE = "emulated: the CPU computes in the device's name, so its times a
 
 
 @dataclass(frozen=True)
-class Series:
+class BarSeries:
     """One contender."""
 
     label: str
@@ -37,7 +37,7 @@ class Series:
         return self.device in self.bench.emulated
 
 
-def series_of(benches: Sequence[Bench]) -> list[Series]:
+def series_of(benches: Sequence[Bench]) -> list[BarSeries]:
     """All contenders; where there are several machines, the processor's name tells the CPUs apart."""
     found = []
     for number, bench in enumerate(benches, 1):
@@ -47,11 +47,11 @@ def series_of(benches: Sequence[Bench]) -> list[Series]:
                 label = device_label(bench, device)
                 if library != PIPPIN:
                     label += ", HF Trainer"
-                found.append(Series(label if len(benches) == 1 else f"{number}: {label}", bench, device, library))
+                found.append(BarSeries(label if len(benches) == 1 else f"{number}: {label}", bench, device, library))
     return found
 
 
-def batches_of(series: Sequence[Series], test: str) -> list[int]:
+def batches_of(series: Sequence[BarSeries], test: str) -> list[int]:
     """The batch sizes that any of them has, in order."""
     return sorted({batch for each in series for batch in each.batches(test)})
 

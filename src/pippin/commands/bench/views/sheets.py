@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, TRAINING, Bench, Point
-from pippin.commands.bench.views.series import Series, batches_of, device_label, series_of
+from pippin.commands.bench.views.series import BarSeries, batches_of, device_label, series_of
 from pippin.text import memory
 
 #: Spread of the repeats from which on it is said.
@@ -55,7 +55,7 @@ def _inference(bench: Bench, device: str) -> Sheet:
     looks = list(dict.fromkeys((point.setting.precision, point.setting.length) for point in points))
     by = {(p.setting.precision, p.setting.length, p.setting.batch): p for p in points}
     batches = sorted({point.setting.batch for point in points})
-    series = Series("", bench, device, "pippin")
+    series = BarSeries("", bench, device, "pippin")
     rows = []
     for batch in batches:
         usual = series.point(INFERENCE, batch)

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pippin.commands.planning import plan_job
-from pippin.commands.verify import run
-from pippin.commands.verify.run import other_labels
+from pippin.commands.verify import verify as run
+from pippin.commands.verify.verify import other_labels
 from pippin.machine.drivers.cpu import CpuBackend
 from pippin.recipe import Recipe
 from pippin.report.terminal import Terminal

@@ -12,7 +12,7 @@ from pippin.cache import VARIABLE as CACHE_VARIABLE
 from pippin.commands.bench.inference import InferenceTest
 from pippin.commands.bench.largest import largest_batch
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, TRANSFORMERS, Bench, Setting
-from pippin.commands.bench.schedule import Clock, Experiment, Schedule, Show
+from pippin.commands.bench.schedule import Schedule, Show, Stopwatch, TimedTest
 from pippin.commands.bench.subject import Subject, found
 from pippin.commands.bench.training import HEAD_ONLY_EPOCHS, ROWS, Trainer, TrainingTest, affordable_rows
 from pippin.commands.bench.with_pippin import train as train_with_pippin
@@ -26,7 +26,6 @@ from pippin.runs.record import now
 
 #: Minutes where nobody names any: of the built-in model, and of BERT-base.
 MINUTES, MINUTES_FULL = 2.0, 10.0
-REPEATS = 5
 #: Share of the time by the end of which each test is done.
 _DONE_BY = {INFERENCE: 0.4, TRAINING: 0.85, HEAD_ONLY: 1.0}
 #: Seconds that are kept for the charts.
@@ -42,7 +41,7 @@ class Asked:
     devices: tuple[str, ...] = ()
     """None named: all that are here, but for emulated ones."""
     minutes: float | None = None
-    repeats: int = REPEATS
+    repeats: int = 5
     cool_down: float = 0.0
     full: bool = False
     against_transformers: bool = False
@@ -51,8 +50,8 @@ class Asked:
 class Benchmark:
     """A benchmark under way. When it is interrupted, ``bench`` holds what was found so far."""
 
-    def __init__(self, asked: Asked, show: Show, clock: Clock | None = None):
-        self.asked, self.show, self.clock = asked, show, clock or Clock()
+    def __init__(self, asked: Asked, show: Show, clock: Stopwatch | None = None):
+        self.asked, self.show, self.clock = asked, show, clock or Stopwatch()
         self.machine = replace(probe(), chip=chip_name())
         self.devices = choose_devices(asked.devices, self.machine)
         minutes = asked.minutes or (MINUTES_FULL if asked.full else MINUTES)
@@ -107,7 +106,7 @@ class Benchmark:
         self.bench = replace(self.bench, complete=True, seconds=self._seconds())
         return self.bench
 
-    def _measure(self, name: str, test: Experiment) -> None:
+    def _measure(self, name: str, test: TimedTest) -> None:
         rest = self.asked.cool_down
         later = self.total * (1 - _DONE_BY[name])
         schedule = Schedule(

@@ -9,7 +9,7 @@ from typing import Any
 
 from pippin.commands.bench.results import PIPPIN, Bench
 from pippin.commands.bench.views.panels import Panel, memory_panels, speed_up_panels, throughput_panels
-from pippin.commands.bench.views.series import EMULATED_NOTE, Series, machine_words, series_of, software_words
+from pippin.commands.bench.views.series import EMULATED_NOTE, BarSeries, machine_words, series_of, software_words
 from pippin.files import staged_file
 
 _ENDINGS = (".png", ".svg")
@@ -71,7 +71,7 @@ def _figure(title: str, panels: list[Panel], benches: Sequence[Bench]) -> Any:
     return figure
 
 
-def _legend(figure: Any, shown: list[Series], looks: dict[str, dict[str, Any]], top: float, columns: int) -> None:
+def _legend(figure: Any, shown: list[BarSeries], looks: dict[str, dict[str, Any]], top: float, columns: int) -> None:
     from matplotlib.patches import Patch
 
     patches = [Patch(label=each.label, **looks[each.label]) for each in shown]
@@ -79,7 +79,7 @@ def _legend(figure: Any, shown: list[Series], looks: dict[str, dict[str, Any]], 
                   frameon=False, fontsize=9)  # fmt: skip
 
 
-def _look(place: int, series: Series, all_series: list[Series]) -> dict[str, Any]:
+def _look(place: int, series: BarSeries, all_series: list[BarSeries]) -> dict[str, Any]:
     """A colour for each device of each machine; the Trainer's bars are the same in light, with lines."""
     own = [each for each in all_series if each.library == PIPPIN]
     alike = [n for n, each in enumerate(own) if each.bench is series.bench and each.device == series.device]

@@ -12,7 +12,7 @@ import torch
 
 from pippin.commands.planning import PlannedJob
 from pippin.commands.verify.compare import compare
-from pippin.commands.verify.trace import Experiment
+from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.verdict import Verdict
 from pippin.commands.verify.walk import located
 from pippin.commands.verify.window import past_window
@@ -28,7 +28,6 @@ from pippin.models.attention import window_of, work_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.loading import load_model
 from pippin.plan.frozen import NOTHING, frozen_layers
-from pippin.tasks.sequence.loss import Loss
 
 _BATCHES, _ROWS = 2, 8
 
@@ -59,7 +58,7 @@ def experiment_of(
     Where the model has a window, rows past it are added, unless they were longer than the job's or than ``longest``.
     """
     plan = job.plan
-    seed_everything(job.recipe.seed, device)  # the new head draws from here
+    seed_everything(plan.seed, device)  # the new head draws from here
     config = without_dropout(copy.deepcopy(job.config))
     model: torch.nn.Module = load_model(job.recipe, config, device.attention(work_of(config, plan.precision.value)))
     if plan.frozen.value != NOTHING:
@@ -73,8 +72,8 @@ def experiment_of(
         model,
         replace(rows, labels=other_labels(rows.labels, job.data.labels.outputs)),
         batches,
-        Loss(job.data.labels.regression, job.recipe.label_smoothing_factor),
-        lambda placed: make_optimiser(placed, job.recipe, plan),
+        job.data.task,
+        lambda placed: make_optimiser(placed, plan),
         lambda placed, backend, precision: network_for(plan, placed, backend, precision),
     )
 
@@ -95,7 +94,7 @@ def other_labels(labels: np.ndarray | None, outputs: int) -> np.ndarray | None:
 def shown_precision(job: PlannedJob) -> str:
     """With TF32, which is a way to take products of fp32 and no precision of the plan's."""
     precision = job.plan.precision.value
-    return "tf32" if job.recipe.tf32 and precision == "fp32" else precision
+    return "tf32" if job.plan.tf32 and precision == "fp32" else precision
 
 
 def without_dropout(config: Any) -> Any:
