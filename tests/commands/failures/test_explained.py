@@ -260,7 +260,7 @@ class MetaBackend(type(get_backend("cpu"))):
     """Stands in for a device whose kernel is missing in torch."""
 
     kind = "meta"
-    traits = replace(CpuBackend.traits, is_gpu=True)
+    traits = replace(get_backend("cpu").traits, is_gpu=True)
 
 
 def write(name: str, text: str) -> Path:
