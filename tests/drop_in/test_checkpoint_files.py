@@ -18,7 +18,7 @@ from pippin.runs.checkpoints.manifest import problem_of, read  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
 
 
 @pytest.fixture

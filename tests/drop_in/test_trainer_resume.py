@@ -24,7 +24,7 @@ from pippin.errors import PippinError  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from pippin.runs.checkpoints.manifest import problem_of, read  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
     monkeypatch.setattr(later, "_LARGE", 1)
 
 
