@@ -11,7 +11,7 @@ from small_trainer import Rows, arguments, small_model
 
 pytest.importorskip("accelerate")
 
-from pippin.drop_in import checkpoints, words  # noqa: E402
+from pippin.drop_in import checkpoints, notices  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 from pippin.runs.checkpoints.manifest import problem_of, read  # noqa: E402
 

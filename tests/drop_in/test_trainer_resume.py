@@ -16,7 +16,7 @@ pytest.importorskip("accelerate")
 
 from transformers import TrainerCallback  # noqa: E402
 
-from pippin.drop_in import checkpoints, words  # noqa: E402
+from pippin.drop_in import checkpoints, notices  # noqa: E402
 from pippin.drop_in import trainer as trainer_module  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 from pippin.errors import PippinError  # noqa: E402

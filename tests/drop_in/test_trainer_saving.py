@@ -14,7 +14,7 @@ from transformers import TrainerCallback
 
 pytest.importorskip("accelerate")
 
-from pippin.drop_in import checkpoints, later, saving, words  # noqa: E402
+from pippin.drop_in import checkpoints, later, notices, saving  # noqa: E402
 from pippin.drop_in.arguments import TrainingArguments  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 from pippin.runs.checkpoints.manifest import problem_of, read  # noqa: E402
