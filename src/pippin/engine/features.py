@@ -20,7 +20,7 @@ import torch
 
 from pippin import cache
 from pippin.data.batches import evaluation_order, fixed_order
-from pippin.data.collate import Batch, Collator, labels_of, places_of
+from pippin.data.collate import Batch, Collator, labels_of, places_of, taken
 from pippin.data.encoding import Encoded
 from pippin.engine.inference import MOST_ROWS
 from pippin.engine.repeatable import repeatable
@@ -61,7 +61,7 @@ class Features:
         """The states of these rows end to end."""
         kept = self._find(encoded)
         if kept is None:
-            return self._computed(_part_of(encoded, rows))
+            return self._computed(replace(taken(encoded, rows), labels=None))
         return kept.index_select(0, torch.from_numpy(self._places(encoded, rows)))
 
     def _places(self, encoded: Encoded, rows: np.ndarray) -> np.ndarray:
@@ -131,7 +131,8 @@ class Features:
         """The states of some rows, which are repeated to fill a shape of ``size``; None where they are too many."""
         backend = self.network.backend
         try:
-            return self._states(_part_of(encoded, np.resize(rows, size)), len(rows))
+            some = replace(taken(encoded, np.resize(rows, size)), labels=None)
+            return self._states(some, len(rows))
         except (RuntimeError, MemoryError) as error:
             if not backend.is_out_of_memory(error) or size == 1:
                 raise
@@ -211,14 +212,6 @@ class WithStates(Collator):
         padded = torch.zeros(*mask.shape, states.shape[1], dtype=states.dtype)
         padded[mask] = states
         return replace(batch, hidden_states=padded)
-
-
-def _part_of(encoded: Encoded, rows: np.ndarray) -> Encoded:
-    """Some rows alone, in this order."""
-    places = places_of(encoded, rows)
-    offsets = np.concatenate([[0], np.cumsum(encoded.lengths[rows])])
-    token_type_ids = None if encoded.token_type_ids is None else encoded.token_type_ids[places]
-    return replace(encoded, tokens=encoded.tokens[places], token_type_ids=token_type_ids, offsets=offsets, labels=None)
 
 
 def _with_short_rows(encoded: Encoded, count: int) -> Encoded:

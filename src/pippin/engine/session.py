@@ -27,7 +27,6 @@ from pippin.engine.steps.eager import EagerStep
 from pippin.engine.steps.in_backward import InBackwardStep
 from pippin.errors import PippinError
 from pippin.machine.awake import kept_awake
-from pippin.machine.check import gigabytes
 from pippin.machine.drivers import get_backend
 from pippin.models.attention import work_of
 from pippin.models.completeness import Loaded
@@ -48,6 +47,7 @@ from pippin.runs.saving import Saver, room_needed
 from pippin.tasks.sequence.dataset import Dataset
 from pippin.tasks.sequence.loss import Loss
 from pippin.tasks.sequence.predictions import write_predictions
+from pippin.text import memory
 
 
 class Session:
@@ -153,8 +153,8 @@ class Session:
         free = free_bytes(folder.path)
         if self.rows.train and free < needed:
             raise PippinError(
-                f"{folder.path}: this run needs {gigabytes(needed)} for its checkpoints, and the disk has "
-                f"{gigabytes(free)} free. Free some room, or name an --output_dir on another disk."
+                f"{folder.path}: this run needs {memory(needed)} for its checkpoints, and the disk has "
+                f"{memory(free)} free. Free some room, or name an --output_dir on another disk."
             )
 
     def finish(self, folder: RunFolder) -> None:
