@@ -34,7 +34,7 @@ def classifier(tiny_model, tmp_path_factory) -> Predictor:
 
 def trained_on(classifier: Predictor, *columns: str) -> Predictor:
     run: typing.Any = SimpleNamespace(data=SimpleNamespace(text_columns=columns))
-    return Predictor(classifier.inference, classifier.tokenizer, classifier.labels, classifier.max_length, run)
+    return Predictor(classifier.inference, classifier.tokenizer, classifier.task, classifier.max_length, run)
 
 
 TEXTS = ["a cow", "green cheese near", "the saw"]
@@ -114,7 +114,7 @@ def test_the_tokenizer_serves_one_thread_at_a_time(classifier, monkeypatch):
         def __getattr__(self, name):
             return getattr(classifier.tokenizer, name)
 
-    watched = Predictor(classifier.inference, Watched(), classifier.labels, classifier.max_length, None)
+    watched = Predictor(classifier.inference, Watched(), classifier.task, classifier.max_length, None)
     for _ in watched.stream(TEXTS * 2):
         watched.predict(TEXTS)
     assert len(held) == 3 + 6 * 2

@@ -354,7 +354,7 @@ def test_a_failure_leaves_no_file(run_cli, trained, monkeypatch):
 
     for place, failure, message in [
         (
-            "pippin.tasks.sequence.predictions.LabelledWriter.write",
+            "pippin.runs.predictions.LabelledWriter.write",
             full,
             "--output out.csv cannot be written: No space left",
         ),
@@ -405,7 +405,7 @@ def test_standard_input_flows(run_cli, trained, small_chunks, monkeypatch):
     source = CountedInput("\n".join(texts).encode())
     size, seen = len(source.getvalue()), []
     monkeypatch.setattr("sys.stdin", source)
-    from pippin.tasks.sequence.predictions import LabelledWriter
+    from pippin.runs.predictions import LabelledWriter
 
     write = LabelledWriter.write
 

@@ -16,7 +16,6 @@ from pippin.data.tables import read_table
 from pippin.recipe.reading import recipe_from
 from pippin.tasks.sequence.dataset import prepare
 from pippin.tasks.sequence.overlap import check_overlap
-from pippin.tasks.sequence.predictions import label_and_score
 from pippin.tasks.sequence.reader import Reader
 from pippin.tasks.sequence.sources import find_source
 from pippin.tasks.sequence.split import hold_out
@@ -105,13 +104,3 @@ def test_texts_are_told_apart_though_their_hashes_are_equal(monkeypatch, stratif
     np.testing.assert_array_equal(found[0][0], expected[0][0])
     np.testing.assert_array_equal(found[0][1], expected[0][1])
     assert found[1] == expected[1] != []
-
-
-def test_probabilities_are_worked_out_some_rows_at_a_time(monkeypatch):
-    from pippin.tasks.sequence.labels import Labels
-
-    logits = np.random.default_rng(0).normal(size=(23, 5)).astype(np.float32)
-    labels = Labels(tuple("abcde"))
-    whole = label_and_score(logits, labels)
-    monkeypatch.setattr("pippin.tasks.sequence.predictions._MOST_PROBABILITIES", 12)
-    assert label_and_score(logits, labels) == whole

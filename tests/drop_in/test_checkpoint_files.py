@@ -162,7 +162,7 @@ def half_written(folder, step, marked=True):
     path.mkdir(parents=True, exist_ok=True)
     (path / "trainer_state.json").write_text("{}")
     if marked:
-        hidden = folder / f".checkpoint-{step}.partial"
+        hidden = folder / f".checkpoint-{step}-0123456789abcdef.partial"
         hidden.mkdir()
         (hidden / "in_place").touch()
     return path
@@ -198,7 +198,7 @@ def test_what_is_written_over_is_ours(train, tmp_path, kind, marked):
 
 def test_what_half_a_checkpoint_replaced_comes_back(train, tmp_path):
     train(max_steps=4)
-    hidden = tmp_path / "run" / ".checkpoint-4.partial"
+    hidden = tmp_path / "run" / ".checkpoint-4-0123456789abcdef.partial"
     hidden.mkdir()
     (tmp_path / "run" / "checkpoint-4").rename(hidden / "replaced")
     (hidden / "in_place").touch()
@@ -211,11 +211,19 @@ def test_what_half_a_checkpoint_replaced_comes_back(train, tmp_path):
 
 def test_a_save_that_was_killed_after_its_last_byte_counts(train, tmp_path):
     train(max_steps=4)
-    hidden = tmp_path / "run" / ".checkpoint-4.partial"
+    hidden = tmp_path / "run" / ".checkpoint-4-0123456789abcdef.partial"
     hidden.mkdir()
     (hidden / "in_place").touch()
     assert checkpoints.newest(tmp_path / "run").path == tmp_path / "run" / "checkpoint-4"
     assert not hidden.exists()
+
+
+def test_a_folder_with_nearly_such_a_name_is_somebodys(train, tmp_path):
+    mine = tmp_path / "run" / ".checkpoint-2.partial" / "replaced" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    train(max_steps=4)
+    assert mine.read_text() == "mine"
 
 
 def test_a_manifest_cannot_lead_elsewhere(train, tmp_path):

@@ -244,7 +244,7 @@ def test_what_stands_beside_a_checkpoints_files_stays(make, tmp_path):
 
 
 def test_a_kill_between_two_names_loses_neither(tmp_path):
-    staging = tmp_path / ".checkpoint-5.partial"
+    staging = tmp_path / ".checkpoint-5-0123456789abcdef.partial"
     (staging / "replaced").mkdir(parents=True)
     (staging / "replaced" / "trainer_state.json").write_text("{}")
     assert checkpoints.newest(tmp_path).path == tmp_path / "checkpoint-5"

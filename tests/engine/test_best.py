@@ -6,7 +6,7 @@ from pippin.engine.best import BestSoFar
 
 
 def test_equal_counts_for_keeping_but_not_for_patience():
-    best = BestSoFar.of("accuracy", None, patience=2, threshold=0.0)
+    best = BestSoFar("accuracy", True, patience=2, threshold=0.0)
     assert best.update(0.8, 1)
     assert not best.update(0.7, 2)
     assert best.update(0.8, 3)
@@ -15,13 +15,13 @@ def test_equal_counts_for_keeping_but_not_for_patience():
 
 
 def test_less_loss_is_better():
-    best = BestSoFar.of("loss", None, patience=0, threshold=0.0)
+    best = BestSoFar("loss", False, patience=0, threshold=0.0)
     assert [best.update(value, step) for step, value in enumerate([1.0, 0.5, 0.6])] == [True, True, False]
     assert not best.should_stop
 
 
 def test_nan_is_never_the_best():
-    best = BestSoFar.of("pearson", None, patience=0, threshold=0.0)
+    best = BestSoFar("pearson", True, patience=0, threshold=0.0)
     assert [best.update(value, step) for step, value in enumerate([float("nan"), 0.1, float("nan"), 0.2])] == [
         False,
         True,
@@ -31,7 +31,7 @@ def test_nan_is_never_the_best():
 
 
 def test_threshold_and_direction():
-    best = BestSoFar.of("accuracy", False, patience=1, threshold=0.1)
+    best = BestSoFar("accuracy", False, patience=1, threshold=0.1)
     best.update(0.5, 1)
     best.update(0.45, 2)
     assert best.step == 2

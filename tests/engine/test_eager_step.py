@@ -11,12 +11,12 @@ from pippin.data.encoding import Encoded
 from pippin.engine.optimiser import make_optimiser
 from pippin.engine.steps.eager import EagerStep
 from pippin.machine.drivers import get_backend
+from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.labels import Labels
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.sequence.task import SequenceTask
 
 
 class FixedPlan:
@@ -46,7 +46,7 @@ def make_step(model, **settings) -> EagerStep:
     recipe = Recipe(optim="sgd", **settings)
     optimiser = make_optimiser(model, recipe, FixedPlan())
     constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
-    return EagerStep(Network(model, get_backend("cpu")), optimiser, constant, Loss(False), recipe.max_grad_norm)
+    return EagerStep(Network(model, get_backend("cpu")), optimiser, constant, SequenceTask(), recipe.max_grad_norm)
 
 
 def weights(model) -> torch.Tensor:
@@ -110,8 +110,10 @@ def test_losses_equal_transformers(tiny_model):
     batch = collate(random_rows(9), np.arange(9))
     with torch.no_grad():
         output = model(**batch.inputs, labels=batch.labels)
-    assert float(Loss(False)(output.logits, batch.labels)) / 9 == pytest.approx(float(output.loss), rel=1e-6)
+    assert float(SequenceTask().loss(output.logits, batch.labels)) / 9 == pytest.approx(float(output.loss), rel=1e-6)
     smooth = torch.nn.functional.cross_entropy(output.logits, batch.labels, label_smoothing=0.1)
-    assert float(Loss(False, 0.1)(output.logits, batch.labels)) / 9 == pytest.approx(float(smooth), rel=1e-6)
+    assert float(SequenceTask(label_smoothing=0.1).loss(output.logits, batch.labels)) / 9 == pytest.approx(
+        float(smooth), rel=1e-6
+    )
     numbers = torch.tensor([[1.0], [3.0]])
-    assert float(Loss(True)(numbers, torch.tensor([0.0, 1.0]))) == 5.0
+    assert float(SequenceTask(regression=True).loss(numbers, torch.tensor([0.0, 1.0]))) == 5.0

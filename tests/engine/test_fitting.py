@@ -15,12 +15,12 @@ from pippin.engine import session
 from pippin.engine.fitting import FittingStep
 from pippin.engine.steps.eager import EagerStep
 from pippin.machine.drivers.cpu import CpuBackend
+from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
 from pippin.models.training_mode import recompute_activations
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.labels import Labels
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.sequence.task import SequenceTask
 
 ROWS, LENGTH = 16, 10
 STEPS = [np.arange(start, start + ROWS) for start in (0, 16, 32)]
@@ -44,7 +44,7 @@ class Bench:
         optimiser = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
         constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
         network = Network(self.model, CpuBackend(), precision)
-        self.eager = EagerStep(network, optimiser, constant, Loss(False), 1.0)
+        self.eager = EagerStep(network, optimiser, constant, SequenceTask(), 1.0)
         self.fitting = FittingStep(self.eager, even_rows(3 * ROWS), micro_batch, self.hear, micro_tokens)
 
     def hear(self, name: str, **figures) -> None:

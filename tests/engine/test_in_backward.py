@@ -13,11 +13,11 @@ from pippin.engine.half_state import HalfStateAdamW
 from pippin.engine.steps.eager import EagerStep
 from pippin.engine.steps.in_backward import InBackwardStep
 from pippin.machine.drivers.cpu import CpuBackend
+from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.labels import Labels
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.sequence.task import SequenceTask
 
 ROWS = [np.arange(start, start + 8) for start in (0, 8, 16)]
 WAITING = 8192
@@ -37,7 +37,7 @@ def made(tiny_model, kind=EagerStep, optimiser=torch.optim.AdamW, **settings) ->
     groups = [{"params": list(model.parameters())}]
     used = optimiser(groups, lr=1e-3) if optimiser is HalfStateAdamW else optimiser(groups, lr=1e-3, fused=True)
     constant = torch.optim.lr_scheduler.LambdaLR(used, lambda step: 1.0)
-    return kind(Network(model, CpuBackend()), used, constant, Loss(False), 0.0, **settings)
+    return kind(Network(model, CpuBackend()), used, constant, SequenceTask(), 0.0, **settings)
 
 
 def trained(step: EagerStep, micro_batch: int = 8) -> tuple[list[float], torch.Tensor]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from answers import all_logits
 from training_helpers import OUT_OF_MEMORY, SmallMemory
 
 from conftest import FILLER, WORDS, events
@@ -18,11 +19,11 @@ from pippin.data.encoding import Encoded
 from pippin.engine import session
 from pippin.engine.inference import MOST_ROWS, Inference
 from pippin.machine.drivers.cpu import CpuBackend
+from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
 from pippin.recipe import Recipe
 from pippin.runs.record import read_record
-from pippin.tasks.sequence.labels import Labels
 
 Shape = tuple[int, ...]
 BUDGET = 512
@@ -105,10 +106,10 @@ def all_shapes(pad_lengths: tuple[int, ...], most_rows: int = MOST_ROWS) -> set[
 def test_few_shapes_give_the_same_logits(model, pad_lengths, most_rows):
     for count in (1, 2, 37, 150):
         encoded = random_rows(count)
-        expected, _ = Inference(Network(model, CpuBackend()), most_rows).logits(encoded)
+        expected, _ = all_logits(Inference(Network(model, CpuBackend()), most_rows), encoded)
         told: list[int] = []
-        found, batches = Inference(Network(model, CpuBackend(), pad_lengths=pad_lengths), most_rows).logits(
-            encoded, told.append
+        found, batches = all_logits(
+            Inference(Network(model, CpuBackend(), pad_lengths=pad_lengths), most_rows), encoded, told.append
         )
         np.testing.assert_allclose(found, expected, atol=1e-5)
         assert len(told) == batches
@@ -120,8 +121,8 @@ def test_the_number_of_shapes_is_bounded_over_any_number_of_splits(model):
     free, bounded = RecordingBackend(), RecordingBackend()
     for count in range(1, 120, 3):
         encoded = random_rows(count, longest=10 + count % 55)
-        expected, _ = Inference(Network(model, free)).logits(encoded)
-        found, _ = Inference(Network(model, bounded, pad_lengths=lengths)).logits(encoded)
+        expected, _ = all_logits(Inference(Network(model, free)), encoded)
+        found, _ = all_logits(Inference(Network(model, bounded, pad_lengths=lengths)), encoded)
         np.testing.assert_allclose(found, expected, atol=1e-5)
     assert bounded.seen.evaluation <= all_shapes(lengths)
     assert len(all_shapes(lengths)) <= 3 * len(lengths)
@@ -131,7 +132,7 @@ def test_the_number_of_shapes_is_bounded_over_any_number_of_splits(model):
 def test_a_device_without_limit_gets_no_filled_batches(model):
     backend = RecordingBackend()
     encoded = random_rows(50)
-    Inference(Network(model, backend)).logits(encoded)
+    all_logits(Inference(Network(model, backend)), encoded)
     assert sum(rows for rows, _ in backend.seen.evaluation) == 50
     assert max(width for _, width in backend.seen.evaluation) == encoded.lengths.max()
 
@@ -175,13 +176,13 @@ def pad_lengths(folder: str) -> tuple[int, ...]:
 @pytest.mark.parametrize("pad_lengths", [(), (16, 32, 64)])
 def test_out_of_memory_gives_the_same_logits_in_smaller_batches(model, device, pad_lengths):
     encoded = random_rows(150)
-    expected, batches = Inference(Network(model, RecordingBackend(), pad_lengths=pad_lengths)).logits(encoded)
+    expected, batches = all_logits(Inference(Network(model, RecordingBackend(), pad_lengths=pad_lengths)), encoded)
     memory = SmallMemory(150, OUT_OF_MEMORY[device])
     memory.watch(model)
     told: list[str] = []
     counted: list[int] = []
     inference = Inference(Network(model, RecordingBackend(), pad_lengths=pad_lengths), notice=told.append)
-    found, more_batches = inference.logits(encoded, counted.append)
+    found, more_batches = all_logits(inference, encoded, counted.append)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert told == ["smaller_evaluation_batches"]
     assert (sum(counted), len(counted)) == (150, more_batches)
@@ -190,7 +191,7 @@ def test_out_of_memory_gives_the_same_logits_in_smaller_batches(model, device, p
 
     failures = memory.failures
     memory.shapes.clear()
-    again, _ = inference.logits(encoded)
+    again, _ = all_logits(inference, encoded)
     np.testing.assert_allclose(again, expected, atol=1e-5)
     assert memory.failures == failures, "later batches stay small"
     assert inference.fitting_tokens is not None
@@ -211,7 +212,7 @@ def test_memory_of_a_failed_batch_is_free_before_the_next(model):
             raise RuntimeError(OUT_OF_MEMORY["mps"])
 
     model.bert.pooler.dense.register_forward_hook(fail_above_4_rows)
-    Inference(Network(model, CpuBackend())).logits(random_rows(20))
+    all_logits(Inference(Network(model, CpuBackend())), random_rows(20))
     assert set(alive) == {0}
 
 
@@ -219,10 +220,10 @@ def test_a_row_that_does_not_fit_and_other_errors_are_the_end(model):
     memory = SmallMemory(20)
     memory.watch(model)
     with pytest.raises(RuntimeError, match="CUDA out of memory"):
-        Inference(Network(model, CpuBackend())).logits(random_rows(40))
+        all_logits(Inference(Network(model, CpuBackend())), random_rows(40))
     memory.failures, memory.words = 0, "an operator is missing"
     with pytest.raises(RuntimeError, match="operator is missing"):
-        Inference(Network(model, CpuBackend())).logits(random_rows(40))
+        all_logits(Inference(Network(model, CpuBackend())), random_rows(40))
     assert memory.failures == 1
 
 

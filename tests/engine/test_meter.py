@@ -14,6 +14,7 @@ from pippin.engine.finite import NotFinite
 from pippin.engine.meter import Meter
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
+from pippin.tasks.sequence.task import SequenceTask
 
 ROWS = np.arange(8)
 
@@ -24,7 +25,9 @@ class Bench:
     def __init__(self, total_steps: int = 1000):
         self.clock, self.told = HandClock(), []
         texts = Examples([""] * 8, None, None, list(range(1, 9)), "words.csv")
-        self.meter = Meter(get_backend("cpu"), total_steps, self.hear, NotFinite(texts, False, "fp32"), self.clock)
+        self.meter = Meter(
+            get_backend("cpu"), total_steps, self.hear, NotFinite(texts, SequenceTask().suspects, "fp32"), self.clock
+        )
 
     def hear(self, name: str, **figures) -> None:
         self.told.append((name, figures))

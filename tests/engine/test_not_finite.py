@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from answers import all_logits
 from transformers import AutoTokenizer
 
 from conftest import make_rows
@@ -20,6 +21,7 @@ from pippin.engine.steps.eager import EagerStep
 from pippin.engine.trace import Trace
 from pippin.machine.drivers.cpu import CpuBackend
 from pippin.models.network import Network
+from pippin.tasks.sequence.task import SequenceTask
 
 
 def examples(labels: list[float], regression: bool = False) -> Examples:
@@ -28,7 +30,8 @@ def examples(labels: list[float], regression: bool = False) -> Examples:
 
 
 def not_finite(precision: str = "fp32", regression: bool = False, count: int = 100) -> NotFinite:
-    return NotFinite(examples([float(n % 5) for n in range(count)], regression), regression, precision)
+    task = SequenceTask(regression=regression)
+    return NotFinite(examples([float(n % 5) for n in range(count)], regression), task.suspects, precision)
 
 
 def trace_of(losses: list[float], norms: list[float] | None = None, precision: str = "fp32") -> Trace:
@@ -88,7 +91,7 @@ def test_causes():
     assert "float16" not in rates
     assert "extreme" not in rates
     assert "--learning_rate" not in str(not_finite()("loss", 1, np.arange(3))), "no weight had changed"
-    extreme = NotFinite(examples([0.5, -1e30, 7.0], regression=True), True, "fp32")
+    extreme = NotFinite(examples([0.5, -1e30, 7.0], regression=True), SequenceTask(regression=True).suspects, "fp32")
     assert "the largest is -1e+30 in row 5" in str(extreme("loss", 2, np.array([2, 0, 1])))
 
 
@@ -135,47 +138,44 @@ class Gpu(CpuBackend):
 @pytest.mark.parametrize("size", [None, 1])
 def test_answers_that_are_no_numbers_are_none(token, size):
     inference = Inference(Network(Answers(), CpuBackend()), size)
-    assert inference.logits(rows_of(1, 2, 3))[0][:, 1].tolist() == [1, 2, 3]
+    assert all_logits(inference, rows_of(1, 2, 3))[0][:, 1].tolist() == [1, 2, 3]
     with pytest.raises(NoAnswer, match=r"answer to rows 5, 9 of a\.csv is not finite .*broken weights") as found:
-        inference.logits(rows_of(1, token, 3, token, 4))
+        all_logits(inference, rows_of(1, token, 3, token, 4))
     assert "--use_cpu" not in str(found.value), "that is where it ran"
     with pytest.raises(NoAnswer, match=r"answer to row 3 of a\.csv is"):
-        inference.logits(rows_of(token))
+        all_logits(inference, rows_of(token))
     with pytest.raises(NoAnswer, match=r"answer to texts\[5\], texts\[7\] is"):
-        inference.logits(rows_of(1, token, token, origin=""))
+        all_logits(inference, rows_of(1, token, token, origin=""))
 
 
 def test_the_ways_out_of_a_gpu_in_half_precision():
     with pytest.raises(NoAnswer) as found:
-        Inference(Network(Answers(), Gpu(), "bf16")).logits(rows_of(7))
+        all_logits(Inference(Network(Answers(), Gpu(), "bf16")), rows_of(7))
     for words in ("a fault of the device mps", "--use_cpu, for predict --device cpu", "leave --bf16 out", "torch"):
         assert words in str(found.value)
 
 
 def test_answers_are_looked_at_on_the_way(monkeypatch):
     """Not only when the last of a large file is there."""
-    monkeypatch.setattr("pippin.engine.inference._Answers._ROOM", 2)
+    monkeypatch.setattr("pippin.engine.inference.Answers._ROOM", 2)
     told: list[int] = []
     with pytest.raises(NoAnswer, match="row 3 of"):
-        Inference(Network(Answers(), CpuBackend()), 1).logits(rows_of(7, *[1] * 50), told.append)
+        all_logits(Inference(Network(Answers(), CpuBackend()), 1), rows_of(7, *[1] * 50), told.append)
     assert sum(told) < 4
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_metrics_beyond_all_numbers():
     from pippin.engine.inference import evaluate
-    from pippin.tasks.sequence.known import Task
-    from pippin.tasks.sequence.labels import Labels
-    from pippin.tasks.sequence.loss import Loss
 
     class Huge(Answers):
         def forward(self, **inputs):
             return type("Answer", (), {"logits": inputs["input_ids"][:, :1].float() * 1e30})
 
     encoded = replace(rows_of(1, 6, 2), labels=np.array([1.0, 2.0, 3.0], np.float32))
-    task = Task(metrics=("mse",), regression=True)
+    task = SequenceTask(metrics=("mse",), regression=True)
     with pytest.raises(NoAnswer, match=r"mse and loss .* largest answer is 6e\+30, to row 5 of a\.csv"):
-        evaluate(Inference(Network(Huge(), CpuBackend())), encoded, task, Labels((), True), Loss(True))
+        evaluate(Inference(Network(Huge(), CpuBackend())), encoded, task)
 
 
 def test_an_evaluation_without_numbers_saves_the_weights(run_cli, word_file, tiny_model, monkeypatch):

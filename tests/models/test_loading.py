@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pippin.errors import PippinError
+from pippin.models.labels import Labels
 from pippin.models.loading import (
     BUILTIN_HUB_NAME,
     display_name,
@@ -25,7 +26,6 @@ from pippin.models.loading import (
 )
 from pippin.models.plain_bert.config import PlainBertConfig
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.labels import Labels
 
 THREE = Labels(("animal", "food", "tool"))
 

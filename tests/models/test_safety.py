@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pippin.errors import PippinError
+from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model, load_tokenizer, require_trained
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.labels import Labels
 
 TWO = Labels(("no", "yes"))
 

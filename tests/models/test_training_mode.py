@@ -11,11 +11,11 @@ from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
+from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model
 from pippin.models.plain_bert.model import PlainBert
 from pippin.models.training_mode import add_noise_to_embeddings, checkpointing_settings, prepare_for_training
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.labels import Labels
 
 INPUTS = {"input_ids": torch.arange(5, 45).reshape(4, 10), "attention_mask": torch.ones(4, 10, dtype=torch.long)}
 

@@ -23,7 +23,7 @@ from pippin.models.network import Network
 from pippin.models.training_mode import prepare_for_training
 from pippin.plan.memory import ModelSize, StepSize, estimate, size_of
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.sequence.task import SequenceTask
 
 SIZES = {"hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256}
 ACTIVATIONS = ("embeddings", "layers", "attention scores", "head")
@@ -111,7 +111,7 @@ def test_the_most_that_a_step_holds(mps, rows, parts, recomputes, precision):
     network = made("mps", "padded", precision, recomputes)
     optimiser = torch.optim.AdamW(network.model.parameters(), fused=True)
     constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
-    step = EagerStep(network, optimiser, constant, Loss(False), 1.0)
+    step = EagerStep(network, optimiser, constant, SequenceTask(), 1.0)
     encoded = even_rows(rows * parts, 64)
     batches = [network.collate(encoded, np.arange(part * rows, (part + 1) * rows)) for part in range(parts)]
     step(batches)  # the moments are there from now on

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
-from pippin.engine.inference import Evaluation
+from pippin.models.labels import Labels
 from pippin.report.mistakes import worst_mistakes
-from pippin.tasks.sequence.labels import Labels
+from pippin.tasks.sequence.scorer import SequenceScorer
+from pippin.tasks.sequence.task import SequenceTask
 
 
-def judged(logits: list[list[float]], truth: list[float], regression: bool = False) -> Evaluation:
-    answers = np.array(logits)
-    predictions = answers[:, 0] if regression else answers.argmax(axis=1)
-    return Evaluation({}, predictions, np.array(truth), answers, 1.0, len(truth), 1)
+def judged(logits: list[list[float]], truth: list[float], regression: bool = False) -> SequenceScorer:
+    labels = Labels((), regression=True) if regression else Labels(("no", "yes"))
+    encoded = Encoded(np.zeros(len(truth)), None, np.arange(len(truth) + 1), np.array(truth))
+    scorer = SequenceTask(regression=regression, labels=labels).scorer(encoded)
+    scorer.add(np.arange(len(truth)), np.array(logits, np.float32))
+    return scorer
 
 
 def examples(count: int, text: str = "text") -> Examples:
@@ -22,7 +26,7 @@ def examples(count: int, text: str = "text") -> Examples:
 
 def test_the_most_confident_wrong_answers_come_first():
     logits = [[3.0, 0.0], [0.0, 1.0], [0.0, 4.0], [2.0, 0.0]]
-    found = worst_mistakes(examples(4), Labels(("no", "yes")), judged(logits, [0, 0, 0, 1]))
+    found = worst_mistakes(examples(4), judged(logits, [0, 0, 0, 1]))
     assert [(each.row, each.text, each.truth, each.predicted) for each in found] == [
         (12, "text 2", "no", "yes"),
         (13, "text 3", "yes", "no"),
@@ -32,9 +36,7 @@ def test_the_most_confident_wrong_answers_come_first():
 
 
 def test_for_numbers_those_that_are_furthest_off():
-    found = worst_mistakes(
-        examples(3), Labels((), regression=True), judged([[1.0], [2.5], [9.0]], [1.0, 2.0, 3.0], regression=True)
-    )
+    found = worst_mistakes(examples(3), judged([[1.0], [2.5], [9.0]], [1.0, 2.0, 3.0], regression=True))
     assert [(each.row, each.truth, each.predicted, each.score) for each in found] == [
         (12, "3", "9.0000", 6.0),
         (11, "2", "2.5000", 0.5),
@@ -42,6 +44,6 @@ def test_for_numbers_those_that_are_furthest_off():
 
 
 def test_few_rows_and_short_texts():
-    many = worst_mistakes(examples(100, "x" * 1000), Labels(("no", "yes")), judged([[2.0, 0.0]] * 100, [1] * 100))
+    many = worst_mistakes(examples(100, "x" * 1000), judged([[2.0, 0.0]] * 100, [1] * 100))
     assert len(many) == 20
     assert {len(each.text) for each in many} == {300}

@@ -85,13 +85,19 @@ def test_at_the_end_of_an_epoch_and_after_the_last_step(command, interrupt, run_
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["INT", "TERM", "HUP"]
 )
 def test_signals_save_and_say_how_to_go_on(command, interrupt, number, code):
-    before = signal.getsignal(number)
-    interrupt(6, number)
-    found, _, error = command("run")
+    def own(*_):
+        raise AssertionError("not the run's own handler")
+
+    before = signal.signal(number, own)  # whatever the tests were started with: nohup ignores SIGHUP
+    try:
+        interrupt(6, number)
+        found, _, error = command("run")
+        assert signal.getsignal(number) is own, "handlers are put back"
+    finally:
+        signal.signal(number, before)
     assert found == code
     assert "stopped after step 6 of 42, which is saved. Go on with: pippin resume run" in error
     assert [path.name for path in Path("run/checkpoints").iterdir()] == ["step-6"]
-    assert signal.getsignal(number) is before, "handlers are put back"
 
 
 def test_resume_on_a_new_folder_starts_from_the_beginning(command):

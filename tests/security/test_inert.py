@@ -13,7 +13,7 @@ from security_helpers import ACTIVE, HOSTILE_LABELS
 
 from pippin.report.card import as_words
 from pippin.report.report import Report
-from pippin.tasks.sequence.predictions import inert
+from pippin.runs.predictions import inert
 from pippin.text import visible
 
 TEXT_COLUMN = "=te\x1b[1mxt"

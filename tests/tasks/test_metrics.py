@@ -7,9 +7,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pippin.tasks.sequence.known import OWN_CLASSES, TASKS, Task
-from pippin.tasks.sequence.labels import Labels
-from pippin.tasks.sequence.metrics import confusion, decide, per_class, score, top_confusions
+from pippin.models.labels import Labels
+from pippin.tasks.sequence.known import OWN_CLASSES, TASKS
+from pippin.tasks.sequence.metrics import confusion, per_class, score, top_confusions
+from pippin.tasks.sequence.task import SequenceTask
 
 TRUTH = np.array([1, 1, 1, 0, 0, 1])
 GUESS = np.array([1, 0, 1, 0, 1, 1])
@@ -69,7 +70,7 @@ def test_many_classes_take_room_for_each_and_not_for_each_pair():
     labels = Labels(tuple(f"class {number}" for number in range(classes)))
     tracemalloc.start()
     figures = per_class(labels, guess, truth)
-    scores = score(Task(metrics=("accuracy", "f1_macro", "matthews_correlation")), guess, truth)
+    scores = score(SequenceTask(metrics=("accuracy", "f1_macro", "matthews_correlation")), guess, truth)
     pairs = top_confusions(labels, guess, truth)
     assert confusion(labels, guess, truth) == []
     most = tracemalloc.get_traced_memory()[1]
@@ -93,7 +94,9 @@ def test_as_scikit_learn_has_them(classes, seed):
     known = pytest.importorskip("sklearn.metrics")
     draw = np.random.default_rng(seed)
     truth, guess = draw.integers(0, classes, 20), draw.integers(0, max(2, classes - seed), 20)
-    figures = {name: score(Task(metrics=(name,)), guess, truth)[name] for name in ("f1_macro", "matthews_correlation")}
+    figures = {
+        name: score(SequenceTask(metrics=(name,)), guess, truth)[name] for name in ("f1_macro", "matthews_correlation")
+    }
     assert figures == pytest.approx(
         {
             "f1_macro": known.f1_score(truth, guess, average="macro", zero_division=0),
@@ -113,8 +116,3 @@ def test_predictions_of_one_class():
     nothing = np.zeros(4, int)
     assert score(TASKS["cola"], nothing, np.array([0, 1, 0, 1])) == {"matthews_correlation": 0.0}
     assert score(TASKS["mrpc"], nothing, nothing)["f1"] == 0.0
-
-
-def test_decide():
-    assert decide(np.array([[0.1, 2.0], [3.0, 1.0]]), Labels(("a", "b"))).tolist() == [1, 0]
-    assert decide(np.array([[0.5], [-1.0]]), Labels((), regression=True)).tolist() == [0.5, -1.0]

@@ -20,7 +20,7 @@ from pippin.text import visible
 if TYPE_CHECKING:
     from pippin.commands.predictor import Predictor
     from pippin.data.tables import TableStream
-    from pippin.tasks.sequence.predictions import Prediction
+    from pippin.tasks.base import Prediction
 
 
 @dataclass
@@ -97,7 +97,7 @@ def _label(
     from pippin.cli.predict_input import to_label
     from pippin.report.progress import TrainingProgress
     from pippin.report.terminal import Terminal, make_console
-    from pippin.tasks.sequence.predictions import LabelledWriter
+    from pippin.runs.predictions import LabelledWriter
 
     shown = file is sys.stdout and file.isatty()
     # A bar would run through the rows where both are on the screen.

@@ -13,6 +13,7 @@ from pippin.data.ahead import one_ahead
 from pippin.data.batches import spread_lengths
 from pippin.data.chunks import in_chunks
 from pippin.data.encoding import Encoded, encode
+from pippin.data.examples import Examples
 from pippin.data.tables import characters
 from pippin.engine.inference import Inference
 from pippin.engine.network import make_network
@@ -28,9 +29,8 @@ from pippin.plan.layout import choose_last_layer, choose_layout
 from pippin.recipe import Recipe
 from pippin.runs.model import trained_run
 from pippin.runs.record import Run
-from pippin.tasks.sequence.dataset import Examples
-from pippin.tasks.sequence.labels import Labels
-from pippin.tasks.sequence.predictions import Prediction, label_and_score
+from pippin.tasks.base import Prediction, Task
+from pippin.tasks.sequence.task import SequenceTask
 
 #: What a caller gives along with some rows, and gets back with their answers.
 Part = TypeVar("Part")
@@ -41,8 +41,8 @@ _HUB_NAME = re.compile(r"(?!runs/)\w[\w.-]*/\w[\w.-]*")
 class Predictor:
     """Tokenizer, model and device together."""
 
-    def __init__(self, inference: Inference, tokenizer: Any, labels: Labels, max_length: int, run: Run | None):
-        self.inference, self.tokenizer, self.labels = inference, tokenizer, labels
+    def __init__(self, inference: Inference, tokenizer: Any, task: Task, max_length: int, run: Run | None):
+        self.inference, self.tokenizer, self.task = inference, tokenizer, task
         self.max_length, self.run = max_length, run
         # Two streams may be open at a time, each with a thread of its own; a tokenizer serves one at a time.
         self._tokenizer_is_free = Lock()
@@ -78,7 +78,8 @@ class Predictor:
         pad_lengths = spread_lengths(max_length, backend.shape_limit)
         network = make_network(model, backend, precision, layout, last_layer, pad_lengths)
         network.keep_products_in_half()
-        return cls(Inference(network), tokenizer, labels, max_length, run)
+        task = SequenceTask(regression=labels.regression, labels=labels)
+        return cls(Inference(network), tokenizer, task, max_length, run)
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -137,11 +138,9 @@ class Predictor:
             return encode(examples, self.tokenizer, self.max_length)
 
     def _label(self, encoded: Encoded, on_rows: Callable[[int], None] | None) -> list[Prediction]:
-        logits, _ = self.inference.logits(encoded, on_rows)
-        answers = zip(*label_and_score(logits, self.labels), strict=True)
-        if self.labels.regression:
-            return [Prediction(*answer, float(row[0])) for answer, row in zip(answers, logits, strict=True)]
-        return [Prediction(*answer) for answer in answers]
+        scorer = self.task.scorer(encoded)
+        self.inference.run(encoded, scorer.add, on_rows)
+        return list(scorer.predictions_of_rows())
 
     def _check_texts_a_row(self, given: int) -> None:
         if self.text_columns and len(self.text_columns) != given:

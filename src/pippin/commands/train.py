@@ -7,18 +7,19 @@ import secrets
 import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from pathlib import Path
 
 from pippin.commands.failures.explained import explained, write_here
 from pippin.commands.planning import PlannedJob, plan_job, read_data
-from pippin.disk import disk_words
+from pippin.disk import disk_words, free_bytes
 from pippin.engine.arithmetic import arithmetic, threads_of
 from pippin.engine.inference import Evaluation
 from pippin.engine.interrupts import Interrupted
 from pippin.engine.loop import Outcome
 from pippin.engine.seeding import deterministic_kernels
-from pippin.engine.session import Session, keeps_checkpoints
+from pippin.engine.session import Session
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
@@ -38,14 +39,18 @@ from pippin.report.results import evaluation_results, make_report, train_results
 from pippin.report.terminal import Terminal, escape
 from pippin.report.trackers.trackers import Trackers
 from pippin.runs.checkpoints.lock import locked
+from pippin.runs.checkpoints.store import Store
 from pippin.runs.data_card import data_card
 from pippin.runs.events import Events
 from pippin.runs.folder import RunFolder
 from pippin.runs.opening import inputs_of, open_folder
+from pippin.runs.predictions import write_predictions
 from pippin.runs.record import Run, now
 from pippin.runs.resume import Start, find_start, named_checkpoint
 from pippin.runs.rules import Changes, changes_since
-from pippin.runs.saving import checkpoint_bytes
+from pippin.runs.saving import Saver, checkpoint_bytes, keeps_checkpoints, room_needed, store_of
+from pippin.tasks.base import Scorer
+from pippin.text import memory
 
 
 def run_job(recipe: Recipe, terminal: Terminal) -> Report:
@@ -86,11 +91,19 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         run = replace(run, id=folder.before.id, started=folder.before.started)
     with explained(backend, lambda: job.machine, write_here, debug=debug):
         verification = _verify_first(job, backend, terminal)
-        session = Session(recipe, job.plan, job.data, job.rows, job.config, job.tokenizer, start=start)
+        session = Session(
+            recipe,
+            job.plan,
+            job.data.task,
+            job.rows,
+            job.config,
+            start=start.path if start else None,
+            is_trained=bool(start and start.is_trained),
+        )
     _say_of_model(job, session, terminal)
     store = folder.store(run.id, recipe.save_total_limit or 1)
     store.check_place()
-    session.check_room(folder, store)
+    _check_room(session, folder, store)
     changes = _changes(job, run, start, terminal)
     # From here on the folder is ours: whatever could be refused has been.
     with (
@@ -99,7 +112,16 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         explained(backend, lambda: job.machine, folder.write, debug=debug),
         _fallbacks(recipe, backend, events) as lacking,
     ):
-        return _carry_out(session, folder, events, changes, terminal, lacking, verification)
+        session.inference.notice = events.emit
+        if verification:
+            events.emit("verified", words=verification)
+        outcome = _trained(job, session, folder, events, start, changes) if job.rows.train else None
+        report = _judged(job, session, folder, outcome, terminal)
+        report = replace(report, fallbacks=lacking.by_cost(), verification=verification)
+        _publish(folder, report, events)
+        if not keeps_checkpoints(recipe, job.plan):  # they only served to go on
+            store_of(folder, recipe).drop_all()
+        return report
 
 
 def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
@@ -168,25 +190,49 @@ def _changes(job: PlannedJob, run: Run, start: Start | None, terminal: Terminal)
     return changes
 
 
-def _carry_out(
-    session: Session,
-    folder: RunFolder,
-    events: Events,
-    changes: Changes | None,
-    terminal: Terminal,
-    lacking: Fallbacks,
-    verification: str,
+def _check_room(session: Session, folder: RunFolder, store: Store) -> None:
+    """Refuse to start what the disk cannot hold: the checkpoints that are kept, and one that is being written.
+
+    Those that are there already have their room.
+    """
+    needed = room_needed(session.model, store.keep) - store.bytes()
+    free = free_bytes(folder.path)
+    if session.rows.train and free < needed:
+        raise PippinError(
+            f"{folder.path}: this run needs {memory(needed)} for its checkpoints, and the disk has "
+            f"{memory(free)} free. Free some room, or name an --output_dir on another disk."
+        )
+
+
+def _trained(
+    job: PlannedJob, session: Session, folder: RunFolder, events: Events, start: Start | None, changes: Changes | None
+) -> Outcome:
+    """What training left behind: the model is in the folder when this returns, so that none of it is lost."""
+    if start is not None and start.is_trained:
+        assert start.record.trained is not None
+        return from_json(Outcome, start.record.trained.outcome)
+    assert job.data.train is not None
+    with closing(Saver(folder, events, session.model, job.tokenizer, job.recipe, job.plan)) as saver:
+        state = start.state if start else None
+        outcome = session.train(job.data.train, events.emit, saver, state, bool(changes and changes.new_rates))
+
+    def save(staging: Path) -> None:
+        session.model.save_pretrained(staging)
+        job.tokenizer.save_pretrained(staging)
+
+    folder.install(save, to_json(outcome), events.position)
+    return outcome
+
+
+def _judged(
+    job: PlannedJob, session: Session, folder: RunFolder, outcome: Outcome | None, terminal: Terminal
 ) -> Report:
-    """Train, evaluate, predict; each result is written as soon as it is there."""
-    recipe, rows = session.recipe, session.rows
+    """Evaluate and predict; each result is written as soon as it is there."""
+    recipe, rows = job.recipe, job.rows
     results: dict[str, float] = {}
-    session.inference.notice = events.emit
-    if verification:
-        events.emit("verified", words=verification)
-    outcome = _trained(session, folder, events, changes) if rows.train else None
-    if outcome and outcome.micro_batch < session.plan.micro_batch.value:
-        fitting = Choice(outcome.micro_batch, f"memory ran out with {session.plan.micro_batch.value}")
-        folder.update(plan=replace(session.plan, micro_batch=fitting))
+    if outcome and outcome.micro_batch < job.plan.micro_batch.value:
+        fitting = Choice(outcome.micro_batch, f"memory ran out with {job.plan.micro_batch.value}")
+        folder.update(plan=replace(job.plan, micro_batch=fitting))
     if outcome and rows.train:
         results |= train_results(outcome, len(rows.train), session.model)
         folder.write_json("train_results.json", results)
@@ -195,26 +241,11 @@ def _carry_out(
         results |= evaluation_results(evaluations, "eval")
         epoch = {"epoch": results["epoch"]} if outcome else {}
         folder.write_json("eval_results.json", epoch | evaluation_results(evaluations, "eval"))
-    tests = _predict(session, folder, terminal) if recipe.wants_prediction else {}
+    tests = _predict(job, session, folder, terminal) if recipe.wants_prediction else {}
     if tests:
         results |= evaluation_results(tests, "test")
         folder.write_json("predict_results.json", evaluation_results(tests, "test"))
-    report = make_report(str(folder.path), results, session.data, outcome, evaluations, tests, lacking.by_cost())
-    report = replace(report, verification=verification)
-    _publish(folder, report, events)
-    session.finish(folder)
-    return report
-
-
-def _trained(session: Session, folder: RunFolder, events: Events, changes: Changes | None) -> Outcome:
-    """What training left behind: the model is in the folder when this returns, so that none of it is lost."""
-    if session.start is not None and session.start.is_trained:
-        trained = session.start.record.trained
-        assert trained is not None
-        return from_json(Outcome, trained.outcome)
-    outcome = session.train(folder, events, new_rates=bool(changes and changes.new_rates))
-    session.save_model(folder, outcome, events)
-    return outcome
+    return make_report(str(folder.path), results, job.data, outcome, evaluations, tests)
 
 
 def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
@@ -275,13 +306,19 @@ def _recorded(
             events.close()
 
 
-def _predict(session: Session, folder: RunFolder, terminal: Terminal) -> dict[str, Evaluation]:
+def _predict(job: PlannedJob, session: Session, folder: RunFolder, terminal: Terminal) -> dict[str, Evaluation]:
     """Predict every test split; returns the scores of those that have labels."""
     scores = {}
-    for split, encoded in session.rows.test.items():
+    for split, encoded in job.rows.test.items():
         with terminal.rows_bar(len(encoded), f"predicting {split}") as advance:
-            scores[split] = session.predict(split, folder, advance)
-    return {split: score for split, score in scores.items() if score is not None}
+            if encoded.labels is None:
+                scorer: Scorer = job.data.task.scorer(encoded)
+                session.inference.run(encoded, scorer.add, advance)
+            else:
+                scores[split] = session.evaluate(encoded, advance)
+                scorer = scores[split].scorer
+        write_predictions(folder, split, job.data, scorer)
+    return scores
 
 
 def _publish(folder: RunFolder, report: Report, events: Events) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Most groups of rows that attention pads together, and the share of padding below which one group is enough.
 _MOST_GROUPS, _LITTLE_PADDING = 4, 0.05
+#: The label of a token that has none, such as padding: torch's and Hugging Face's number for it.
+NO_LABEL = -100
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,11 @@ class Shapes:
             name: torch.nn.functional.pad(tensor, (0, missing), value=fill.get(name, 0))
             for name, tensor in batch.inputs.items()
         }
-        starts = torch.cat([packing.starts, ends])
-        return replace(batch, inputs=inputs, packing=replace(packing, starts=starts, longest=self.longest))
+        labels = batch.labels
+        if labels is not None and labels.ndim == 2:
+            labels = torch.nn.functional.pad(labels, (0, missing), value=NO_LABEL)
+        packing = replace(packing, starts=torch.cat([packing.starts, ends]), longest=self.longest)
+        return replace(batch, inputs=inputs, labels=labels, packing=packing)
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,7 @@ class Batch:
 
     inputs: dict[str, torch.Tensor]
     labels: torch.Tensor | None
+    """One for each row, or laid out as the tokens are."""
     rows: np.ndarray
     packing: Packing | None = None
     """Where the rows lie; None where each has a line of its own, padded."""
@@ -145,7 +151,12 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
         token_type_ids = np.zeros((len(rows), width), dtype=np.int64)
         token_type_ids[mask] = encoded.token_type_ids[places]
         inputs["token_type_ids"] = torch.from_numpy(token_type_ids)
-    return Batch(inputs, labels_of(encoded, rows), rows)
+    labels = labels_of(encoded, rows)
+    if labels is not None and encoded.per_token:
+        padded = torch.full((len(rows), width), NO_LABEL, dtype=labels.dtype)
+        padded[torch.from_numpy(mask.copy())] = labels
+        labels = padded
+    return Batch(inputs, labels, rows)
 
 
 def pack(
@@ -177,7 +188,10 @@ def pack(
     }
     if encoded.token_type_ids is not None:
         inputs["token_type_ids"] = torch.from_numpy(encoded.token_type_ids[places].astype(np.int64))[None]
-    return Batch(inputs, labels_of(encoded, rows), rows, packing_of(lengths, in_groups, equal_lengths))
+    labels = labels_of(encoded, rows)
+    if labels is not None and encoded.per_token:
+        labels = labels[None]
+    return Batch(inputs, labels, rows, packing_of(lengths, in_groups, equal_lengths))
 
 
 def packing_of(lengths: np.ndarray, in_groups: bool, equal_lengths: bool = False) -> Packing:
@@ -231,7 +245,7 @@ def taken(encoded: Encoded, rows: np.ndarray) -> Encoded:
         tokens=encoded.tokens[places],
         token_type_ids=None if encoded.token_type_ids is None else encoded.token_type_ids[places],
         offsets=np.concatenate([[0], np.cumsum(encoded.lengths[rows])]),
-        labels=None if encoded.labels is None else encoded.labels[rows],
+        labels=None if encoded.labels is None else encoded.labels[places if encoded.per_token else rows],
     )
 
 
@@ -243,7 +257,18 @@ def places_of(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
 
 
 def labels_of(encoded: Encoded, rows: np.ndarray) -> torch.Tensor | None:
-    """The labels of these rows, where they have any."""
+    """The labels of these rows, where they have any: one for each row, or for each of their tokens end to end."""
     import torch
 
-    return None if encoded.labels is None else torch.from_numpy(encoded.labels[rows])
+    if encoded.labels is None:
+        return None
+    return torch.from_numpy(encoded.labels[places_of(encoded, rows) if encoded.per_token else rows])
+
+
+def token_mask(batch: Batch, rows: int) -> np.ndarray:
+    """Of all places for tokens in a batch, line after line, those that hold a token of its first so many rows."""
+    if batch.packing is not None:
+        return np.arange(batch.tokens) < int(batch.packing.starts[rows])
+    mask = batch.inputs["attention_mask"].numpy().astype(bool)
+    mask[rows:] = False
+    return mask.reshape(-1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pippin import cache
-from pippin.tasks.sequence.dataset import Examples
+from pippin.data.examples import Examples
 
 #: Texts handed to the tokenizer at a time, and their characters: what it makes of each takes fifty times its room.
 _CHUNK, _CHARACTERS = 10_000, 2**19
@@ -32,6 +32,7 @@ class Encoded:
     """token_type_ids, for models that have them."""
     offsets: np.ndarray
     labels: np.ndarray | None
+    """One for each row, or one for each token."""
     cut: int = 0
     """How many rows were longer than the limit."""
     unknown: float = 0.0
@@ -43,6 +44,8 @@ class Encoded:
     """Where the rows stand, such as the name of a file; empty for texts of a program."""
     rows: Sequence[int] = ()
     """Their numbers there."""
+    per_token: bool = False
+    """Whether labels are of tokens."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -8,18 +8,17 @@ from pippin.data.folders import read_split_folder, split_name
 from pippin.data.tables import Table
 from pippin.errors import PippinError
 from pippin.redact import remember_secret, without_secrets
-from pippin.tasks.sequence.known import Task
 
 
-def task_from_hub(task: Task, cache_dir: str | None, token: str | None) -> dict[str, Table]:
+def task_from_hub(task: str, cache_dir: str | None, token: str | None) -> dict[str, Table]:
     """The splits of a known task, from the Hub's cache or the Hub itself."""
     from huggingface_hub import snapshot_download
 
     remember_secret(token)
-    if task.name == "trec":
+    if task == "trec":
         repository, revision, folder = "CogComp/trec", "refs/convert/parquet", "default"
     else:
-        repository, revision, folder = "nyu-mll/glue", "main", str(task.name)
+        repository, revision, folder = "nyu-mll/glue", "main", task
     try:
         snapshot = snapshot_download(
             repository,
@@ -31,12 +30,12 @@ def task_from_hub(task: Task, cache_dir: str | None, token: str | None) -> dict[
         )
     except Exception as error:  # the Hub's client raises many kinds; each means "cannot be had"
         raise PippinError(
-            f"--task_name {task.name}: {repository} cannot be had from the Hub ({_first_line(error)}). "
+            f"--task_name {task}: {repository} cannot be had from the Hub ({_first_line(error)}). "
             "Check the network, or give a local folder with --data_dir."
         ) from None
     if not (Path(snapshot) / folder).is_dir():
         raise PippinError(
-            f"--task_name {task.name}: the Hub's cache ({snapshot}) has other parts of {repository}, but not {folder}. "
+            f"--task_name {task}: the Hub's cache ({snapshot}) has other parts of {repository}, but not {folder}. "
             "Go online once, or give a local folder with --data_dir."
         )
     return read_split_folder(Path(snapshot) / folder)

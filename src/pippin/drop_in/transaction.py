@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Collection
 from pathlib import Path
@@ -19,6 +21,7 @@ from pippin.runs.checkpoints.manifest import NAME, problem_of, read, seal
 
 #: In the hidden folder: what stood in the place of the new checkpoint, and the mark that this one is filled in place.
 _REPLACED, _IN_PLACE = "replaced", "in_place"
+_HIDDEN = re.compile(r"\.(checkpoint-\d+)-[0-9a-f]{16}\.partial")
 
 
 class Transaction:
@@ -27,7 +30,7 @@ class Transaction:
     def __init__(self, folder: Path, step: int, in_place: bool = False):
         self.folder, self.step, self.in_place = folder, step, in_place
         self.final = folder / f"checkpoint-{step}"
-        self.hidden = folder / f".checkpoint-{step}.partial"
+        self.hidden = folder / f".checkpoint-{step}-{secrets.token_hex(8)}.partial"
         recover(folder)
         self.hidden.mkdir(parents=True)
         if os.path.lexists(self.final) and not is_own_folder(self.final):
@@ -80,10 +83,7 @@ class Transaction:
 def recover(folder: Path) -> list[tuple[str, str]]:
     """Clear up after a save that was killed; name and reason of what is not whole, and stands elsewhere now."""
     found = []
-    for hidden in folder.glob(".checkpoint-*.partial"):
-        if not is_own_folder(hidden):
-            continue
-        final = folder / hidden.name.removeprefix(".").removesuffix(".partial")
+    for hidden, final in _hidden(folder):
         if (hidden / _IN_PLACE).exists() and final.exists() and problem_of(final) is not None:
             aside = _free(final.with_name(f"{final.name}.unfinished"))
             os.rename(final, aside)
@@ -94,7 +94,8 @@ def recover(folder: Path) -> list[tuple[str, str]]:
 
 def is_unfinished(path: Path) -> bool:
     """Whether a checkpoint is being filled where it stands, or was when the process was killed."""
-    return (path.parent / f".{path.name}.partial" / _IN_PLACE).exists() and problem_of(path) is not None
+    under_way = any(final == path and (hidden / _IN_PLACE).exists() for hidden, final in _hidden(path.parent))
+    return under_way and problem_of(path) is not None
 
 
 def signature(path: Path) -> dict[str, tuple[int, int, int]]:
@@ -111,6 +112,12 @@ def reseal(path: Path, step: int, strangers: Collection[str], before: dict[str, 
     theirs = set(strangers) - set(manifest.files)
     if now != before or set(now) - theirs != set(manifest.files):
         seal(path, step, leave_out={NAME, *theirs})
+
+
+def _hidden(folder: Path) -> list[tuple[Path, Path]]:
+    """Hidden folders of saves, and the checkpoint that each is for. Nobody else gives such names."""
+    named = [(path, _HIDDEN.fullmatch(path.name)) for path in folder.glob(".checkpoint-*.partial")]
+    return [(path, folder / name[1]) for path, name in named if name and is_own_folder(path)]
 
 
 def _bring_back(hidden: Path, final: Path) -> None:

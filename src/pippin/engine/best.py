@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pippin.tasks.sequence.metrics import LOWER_IS_BETTER
-
 
 @dataclass
 class BestSoFar:
@@ -19,11 +17,6 @@ class BestSoFar:
     value: float | None = None
     step: int = 0
     without_gain: int = 0
-
-    @classmethod
-    def of(cls, metric: str, greater_is_better: bool | None, patience: int, threshold: float) -> BestSoFar:
-        greater = metric not in LOWER_IS_BETTER if greater_is_better is None else greater_is_better
-        return cls(metric, greater, patience, threshold)
 
     def update(self, value: float, step: int) -> bool:
         """Take a new evaluation; returns whether it is the one to keep."""

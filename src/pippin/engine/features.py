@@ -7,7 +7,6 @@ that they are added up in another order.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from pippin.data.batches import evaluation_order, fixed_order
 from pippin.data.collate import Batch, Collator, labels_of, places_of, taken
 from pippin.data.encoding import Encoded
 from pippin.engine.inference import MOST_ROWS
+from pippin.engine.memory import in_batches_that_fit
 from pippin.engine.repeatable import repeatable
 from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
@@ -110,37 +110,24 @@ class Features:
 
     def _batches(self, encoded: Encoded) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
         """Batch by batch states and their places among all. Where memory runs out, batches are of half the size."""
-        left = np.arange(len(encoded))
-        while len(left):
-            done = []
-            for places, size in self._order(encoded.lengths[left]):
-                rows = left[places]
-                states = self._while_it_fits(encoded, rows, size)
-                if states is None:
-                    break
-                done.append(rows)
-                yield self._places(encoded, rows), states
-            left = np.setdiff1d(left, np.concatenate([left[:0], *done]))
+
+        def halve(rows: np.ndarray, size: int) -> None:
+            self.most_tokens = int(size * encoded.lengths[rows].max()) // 2
+
+        found = in_batches_that_fit(
+            self.network.backend,
+            encoded.lengths,
+            self._order,
+            # Rows come again to fill a shape.
+            lambda rows, size: self._states(replace(taken(encoded, np.resize(rows, size)), labels=None), len(rows)),
+            halve,
+        )
+        return ((self._places(encoded, rows), states) for rows, states in found)
 
     def _order(self, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         if self.plain.pad_lengths:
             return fixed_order(lengths, self.plain.pad_lengths, MOST_ROWS, self.most_tokens)
         return ((rows, len(rows)) for rows in evaluation_order(lengths, MOST_ROWS, self.most_tokens))
-
-    def _while_it_fits(self, encoded: Encoded, rows: np.ndarray, size: int) -> torch.Tensor | None:
-        """The states of some rows, which are repeated to fill a shape of ``size``; None where they are too many."""
-        backend = self.network.backend
-        try:
-            some = replace(taken(encoded, np.resize(rows, size)), labels=None)
-            return self._states(some, len(rows))
-        except (RuntimeError, MemoryError) as error:
-            if not backend.is_out_of_memory(error) or size == 1:
-                raise
-        # Not in the except block: there the error still holds all that the failed batch left on the device.
-        self.most_tokens = int(size * encoded.lengths[rows].max()) // 2
-        gc.collect()
-        backend.empty_cache()
-        return None
 
     def _states(self, encoded: Encoded, wanted: int) -> torch.Tensor:
         """The states of the first rows, end to end."""

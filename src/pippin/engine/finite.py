@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,47 +27,45 @@ class NotFinite:
 
     examples: Examples
     """What is trained on."""
-    regression: bool
+    causes: Callable[[Examples, np.ndarray], list[str]]
+    """What the task finds suspicious in the rows at these places."""
     precision: str
 
     def __call__(self, what: str, step: int, rows: np.ndarray) -> PippinError:
         """``what``: loss, gradient or weights. ``rows``: places of the step's rows in the training split."""
         places = np.sort(rows)
-        causes = "; ".join(self._causes(what, step, places))
+        causes = "; ".join([*self._causes(what, step), *self.causes(self.examples, places)])
         return PippinError(
             f"training stopped: the {what} of step {step} {'are' if what == 'weights' else 'is'} not finite (NaN or "
             f"infinity). Rows of that step in {self.examples.origin}: {_listed(self.examples.rows, places)}. "
             f"Likely causes: {causes}."
         )
 
-    def _causes(self, what: str, step: int, places: np.ndarray) -> list[str]:
+    def _causes(self, what: str, step: int) -> list[str]:
         causes = ["a learning rate that is too high: try a tenth with --learning_rate"]
         if step == 1 and what == "loss":  # no weight has changed yet
             causes = ["a model with broken weights: take another --model_name_or_path; too much --neftune_noise_alpha"]
         if self.precision == "fp16":
             causes.append("numbers beyond float16's range: use --bf16 instead of --fp16, or neither")
-        if self.regression and self.examples.labels is not None:
-            largest = places[np.argmax(np.abs(self.examples.labels[places]))]
-            number, row = self.examples.labels[largest], self.examples.rows[largest]
-            causes.append(f"an extreme number to learn: the largest is {number:g} in row {row}, mend it or scale all")
         return causes
 
 
 def require_finite(logits: np.ndarray, places: np.ndarray, encoded: Encoded, network: Network) -> None:
     """Stop where a model's answer to one of these rows is no number: nothing that follows from it would be right."""
-    bad = np.sort(places[~np.isfinite(logits).all(axis=1)])
+    bad = np.unique(places[~np.isfinite(logits).all(axis=1)])
     if len(bad):
         raise _no_answer(f"the model's answer to {_rows(encoded, bad)} is not finite (NaN or infinity)", network)
 
 
-def require_finite_metrics(metrics: dict[str, float], logits: np.ndarray, encoded: Encoded, network: Network) -> None:
-    """The same for what is computed from finite answers, which can be too large for it."""
+def require_finite_metrics(
+    metrics: dict[str, float], largest: float, place: int, encoded: Encoded, network: Network
+) -> None:
+    """The same for what is computed from finite answers, of which the ``largest`` can be too large for it."""
     bad = [name for name, value in metrics.items() if not np.isfinite(value)]
     if bad:
-        place = int(np.abs(logits).max(axis=1).argmax())
         found = f"{' and '.join(bad)} cannot be computed, since they are beyond all numbers"
-        largest = f"the largest answer is {np.abs(logits[place]).max():g}, to {_rows(encoded, np.array([place]))}"
-        raise _no_answer(f"{found}: {largest}", network)
+        row = _rows(encoded, np.array([place]))
+        raise _no_answer(f"{found}: the largest answer is {largest:g}, to {row}", network)
 
 
 def _no_answer(what: str, network: Network) -> NoAnswer:

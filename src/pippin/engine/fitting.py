@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 from pippin.data.batches import micro_batches, padded_lengths
 from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
+from pippin.engine.memory import unless_it_is_too_much
 from pippin.engine.steps.eager import EagerStep
 
 
@@ -41,21 +41,22 @@ class FittingStep:
 
     def __call__(self, rows: np.ndarray, number: int) -> tuple[torch.Tensor, torch.Tensor, int]:
         """Train on the rows of step ``number``; returns the loss, the gradient's norm and the tokens with padding."""
-        before = self.step.backend.random_state()
-        while True:
-            try:
-                batches = self._micro_batches(rows)
-                loss, norm = self.step.gradients(batches)
-                break
-            except (RuntimeError, MemoryError) as error:
-                if not self.step.backend.is_out_of_memory(error) or not self.step.can_undo:
-                    raise
-                if not self._take_less(rows, number):
-                    raise
-            # Not in the except block: there the error still holds all that the failed step left on the device.
-            self._clear(before)
+        backend = self.step.backend
+        before = backend.random_state()
+
+        def work() -> tuple[torch.Tensor, torch.Tensor, int]:
+            batches = self._micro_batches(rows)
+            return *self.step.gradients(batches), sum(batch.tokens for batch in batches)
+
+        def undo() -> None:
+            self.step.undo()
+            backend.set_random_state(before)
+
+        found = None
+        while found is None:
+            found = unless_it_is_too_much(backend, work, lambda: self._take_less(rows, number), undo)
         self.step.update()
-        return loss, norm, sum(batch.tokens for batch in batches)
+        return found
 
     def repeat(self, rows: np.ndarray) -> None:
         """A step that failed, once more, for the search for the cause."""
@@ -63,6 +64,8 @@ class FittingStep:
 
     def _take_less(self, rows: np.ndarray, number: int) -> bool:
         """Change what the next attempt takes; False where nothing is left to be done."""
+        if not self.step.can_undo:
+            return False
         largest = max(len(part) for part in self._parts(rows))
         if largest > 1:
             self.micro_batch = (largest + 1) // 2
@@ -80,10 +83,3 @@ class FittingStep:
         offsets = self.encoded.offsets
         tokens = padded_lengths(offsets[rows + 1] - offsets[rows], self.step.collate.pad_lengths)
         return micro_batches(rows, tokens, self.micro_batch, self.micro_tokens)
-
-    def _clear(self, random_state: dict[str, torch.Tensor]) -> None:
-        """Be as before the step, with as much free memory as there can be."""
-        self.step.undo()
-        gc.collect()  # a model may hold tensors in circles
-        self.step.backend.empty_cache()
-        self.step.backend.set_random_state(random_state)

@@ -1,11 +1,10 @@
-"""Running a model over encoded rows without training it: batches in order of length, results in order of input.
+"""Running a model over encoded rows without training it: batches in order of length, answers as they come.
 
 Where a batch does not fit into memory, the rows that are left go in batches of half its size.
 """
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,17 +13,18 @@ import numpy as np
 import torch
 
 from pippin.data.batches import evaluation_order, few_capacities, fixed_order
-from pippin.data.collate import Batch, Shapes
+from pippin.data.collate import Batch, Shapes, token_mask
 from pippin.data.encoding import Encoded
 from pippin.engine.finite import require_finite, require_finite_metrics
+from pippin.engine.memory import in_batches_that_fit
 from pippin.engine.repeatable import repeatable
 from pippin.engine.steps.replays import Replays
 from pippin.machine.drivers.base import Backend
 from pippin.models.network import Network
-from pippin.tasks.sequence.known import Task
-from pippin.tasks.sequence.labels import Labels
-from pippin.tasks.sequence.loss import Loss
-from pippin.tasks.sequence.metrics import decide, score
+from pippin.tasks.base import Scorer, Task
+
+#: Takes rows and their logits: a line for each row, or for each of their tokens end to end.
+Take = Callable[[np.ndarray, np.ndarray], None]
 
 #: Rows of a batch where nobody asks for a number.
 MOST_ROWS = 256
@@ -50,49 +50,45 @@ class Inference:
     def backend(self) -> Backend:
         return self.network.backend
 
-    def logits(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> tuple[np.ndarray, int]:
-        """The logits of every row in input order, and the number of batches that it took; an error where one is NaN."""
+    def run(self, encoded: Encoded, take: Take, on_rows: Callable[[int], None] | None = None) -> Answers:
+        """Hand the logits of all rows to ``take``, some rows at a time; an error where one is NaN."""
         model = self.network.model
         was_training = model.training
         model.eval()
-        answers = _Answers(lambda rows, logits: require_finite(logits, rows, encoded, self.network))
-        left = np.arange(len(encoded))
+        answers = Answers(encoded, take, self.network)
         with torch.inference_mode(), self.backend.own_stream():
-            while len(left):
-                self._plan_replays(encoded.lengths[left])
-                for rows, logits in self._while_it_fits(encoded, left):
-                    answers.add(rows, logits)
-                    if on_rows:
-                        on_rows(len(rows))
-                left = np.setdiff1d(left, answers.rows())
-            found = answers.take(len(encoded))
+            work = in_batches_that_fit(
+                self.backend,
+                encoded.lengths,
+                self._order,
+                lambda rows, size: self._answer(encoded, rows, size),
+                lambda rows, size: self._shrink(encoded, rows, size),
+            )
+            for _, (rows, logits, tokens) in work:
+                answers.add(rows, logits, tokens)
+                if on_rows:
+                    on_rows(len(rows))
+            answers.fetch()
         model.train(was_training)
-        return found, answers.batches
+        return answers
 
-    def _while_it_fits(self, encoded: Encoded, left: np.ndarray) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
-        """Batch by batch the rows and their logits; ends early at a batch that must be smaller."""
-        for places, size in self._order(encoded.lengths[left]):
-            rows = left[places]
-            # Rows come again to fill the batch's shape; their second answers are dropped.
-            batch = self._collate(encoded, np.resize(rows, size))
-            try:
-                with repeatable(self._repeat, batch):
-                    logits = self._run(batch)[: len(rows)]
-            except (RuntimeError, MemoryError) as error:
-                if not self.backend.is_out_of_memory(error) or size == 1:
-                    raise
-                logits = None
-            if logits is None:  # only now is what the error held free
-                self._shrink(batch.tokens // 2)
-                return
-            yield batch.rows[: len(rows)], logits
+    def _answer(
+        self, encoded: Encoded, rows: np.ndarray, size: int
+    ) -> tuple[np.ndarray, torch.Tensor, np.ndarray | None]:
+        """The rows in the batch's order, their logits, and for a head that reads every token which are no padding."""
+        # Rows come again to fill the batch's shape; their second answers are dropped.
+        batch = self._collate(encoded, np.resize(rows, size))
+        with repeatable(self._repeat, batch):
+            logits = self._run(batch)
+        if logits.ndim == 2:
+            return batch.rows[: len(rows)], logits[: len(rows)], None
+        return batch.rows[: len(rows)], logits.flatten(0, 1), token_mask(batch, len(rows))
 
-    def _shrink(self, tokens: int) -> None:
+    def _shrink(self, encoded: Encoded, rows: np.ndarray, size: int) -> None:
         if self.fitting_tokens is None and self.notice:
             self.notice("smaller_evaluation_batches")
-        self.fitting_tokens, self.replays = tokens, None
-        gc.collect()
-        self.backend.empty_cache()
+        self.fitting_tokens = self._collate(encoded, np.resize(rows, size)).tokens // 2
+        self.replays = None
 
     def _run(self, batch: Batch) -> torch.Tensor:
         if self.replays is not None and self.replays.can([batch]):
@@ -107,9 +103,9 @@ class Inference:
         """Shapes for batches like these, where the device records its work and they are many."""
         if self.replays is not None or not (self.backend.captures_steps and self._in_input_order):
             return
-        totals = [lengths[rows].sum() for rows, _ in self._order(lengths)]
+        totals = [lengths[rows].sum() for rows, _ in self._batches(lengths)]
         if len(totals) >= _WORTH_RECORDING:
-            rows = len(next(self._order(lengths))[0])
+            rows = len(next(self._batches(lengths))[0])
             self.replays = Replays(self.backend, Shapes(rows, few_capacities(np.array(totals)), int(lengths.max())))
 
     @property
@@ -124,6 +120,10 @@ class Inference:
             self._run(batch)
 
     def _order(self, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+        self._plan_replays(lengths)
+        return self._batches(lengths)
+
+    def _batches(self, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """The rows of each batch, and the number of rows that the device is shown."""
         most_rows, tokens = self.most_rows or MOST_ROWS, self.fitting_tokens or self.backend.evaluation_tokens
         pad_lengths = self.network.collate.pad_lengths
@@ -135,45 +135,41 @@ class Inference:
         return ((rows, len(rows)) for rows in evaluation_order(lengths, most_rows, tokens))
 
 
-class _Answers:
+class Answers:
     """Logits of batches, left on the device for a while, so that it need not wait for each to be fetched."""
 
-    #: Batches between fetches.
-    _ROOM = 64
+    #: Batches between fetches, and numbers.
+    _ROOM, _NUMBERS = 64, 2**24
 
-    def __init__(self, check: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        self.check = check
-        """Hears of rows and their logits as they are fetched, when looking at them costs nothing."""
+    def __init__(self, encoded: Encoded, take: Take, network: Network) -> None:
+        self.encoded, self.take, self.network = encoded, take, network
         self.batches = 0
-        self.waiting: list[tuple[np.ndarray, torch.Tensor]] = []
-        self.fetched: list[tuple[np.ndarray, np.ndarray]] = []
+        self.largest, self.largest_row = -1.0, 0
+        """The answer that is furthest from nothing, and the row that it is to."""
+        self.waiting: list[tuple[np.ndarray, torch.Tensor, np.ndarray | None]] = []
 
-    def add(self, rows: np.ndarray, logits: torch.Tensor) -> None:
-        self.waiting.append((rows, logits))
+    def add(self, rows: np.ndarray, logits: torch.Tensor, tokens: np.ndarray | None) -> None:
+        self.waiting.append((rows, logits, tokens))
         self.batches += 1
-        if len(self.waiting) == self._ROOM:
-            self._fetch()
+        if len(self.waiting) == self._ROOM or sum(each.numel() for _, each, _ in self.waiting) > self._NUMBERS:
+            self.fetch()
 
-    def rows(self) -> np.ndarray:
-        """All rows that were answered."""
-        self._fetch()
-        return np.concatenate([rows for rows, _ in self.fetched] or [np.array([], dtype=np.int64)])
-
-    def take(self, count: int) -> np.ndarray:
-        """The logits of all rows, in their order."""
-        self._fetch()
-        results = np.empty((count, self.fetched[0][1].shape[1]), dtype=np.float32)
-        for rows, logits in self.fetched:
-            results[rows] = logits
-        return results
-
-    def _fetch(self) -> None:
-        if self.waiting:
-            rows = np.concatenate([rows for rows, _ in self.waiting])
-            logits = torch.cat([logits for _, logits in self.waiting]).cpu().numpy()
-            self.check(rows, logits)
-            self.fetched.append((rows, logits))
-            self.waiting = []
+    def fetch(self) -> None:
+        """Hand on what waits."""
+        if not self.waiting:
+            return
+        rows = np.concatenate([rows for rows, _, _ in self.waiting])
+        logits = torch.cat([logits for _, logits, _ in self.waiting]).cpu().numpy()
+        lines = rows
+        if self.waiting[0][2] is not None:
+            logits = logits[np.concatenate([tokens for _, _, tokens in self.waiting if tokens is not None])]
+            lines = np.repeat(rows, self.encoded.lengths[rows])
+        self.waiting = []
+        require_finite(logits, lines, self.encoded, self.network)
+        peaks = np.abs(logits).max(axis=1)
+        if len(peaks) and peaks.max() > self.largest:
+            self.largest, self.largest_row = float(peaks.max()), int(lines[peaks.argmax()])
+        self.take(rows, logits)
 
 
 @dataclass(frozen=True)
@@ -182,9 +178,8 @@ class Evaluation:
 
     metrics: dict[str, float]
     """The task's metrics and the loss, without a prefix."""
-    predictions: np.ndarray
-    truth: np.ndarray
-    logits: np.ndarray
+    scorer: Scorer
+    """What the task kept of the answers."""
     seconds: float
     rows: int
     batches: int
@@ -202,20 +197,13 @@ class Evaluation:
 
 
 def evaluate(
-    inference: Inference,
-    encoded: Encoded,
-    task: Task,
-    labels: Labels,
-    loss: Loss,
-    on_rows: Callable[[int], None] | None = None,
+    inference: Inference, encoded: Encoded, task: Task, on_rows: Callable[[int], None] | None = None
 ) -> Evaluation:
     """Score a model on labelled rows."""
-    assert encoded.labels is not None
     start = time.perf_counter()
-    logits, batches = inference.logits(encoded, on_rows)
+    scorer = task.scorer(encoded)
+    answers = inference.run(encoded, scorer.add, on_rows)
     seconds = max(time.perf_counter() - start, 1e-9)
-    predictions = decide(logits, labels)
-    metrics = score(task, predictions, encoded.labels)
-    metrics["loss"] = float(loss(torch.from_numpy(logits), torch.from_numpy(encoded.labels))) / len(encoded)
-    require_finite_metrics(metrics, logits, encoded, inference.network)
-    return Evaluation(metrics, predictions, encoded.labels, logits, seconds, len(encoded), batches)
+    metrics = scorer.metrics()
+    require_finite_metrics(metrics, answers.largest, answers.largest_row, encoded, inference.network)
+    return Evaluation(metrics, scorer, seconds, len(encoded), answers.batches)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
-import numpy as np
-
-from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
 from pippin.engine.best import BestSoFar
 from pippin.engine.finite import NoAnswer, NotFinite
@@ -16,17 +13,39 @@ from pippin.engine.fitting import FittingStep
 from pippin.engine.inference import Evaluation
 from pippin.engine.interrupts import Interrupted, Interrupts
 from pippin.engine.meter import Meter
+from pippin.engine.order import steps_of
 from pippin.engine.repeatable import repeatable
-from pippin.engine.snapshot import optimiser_state, plain, random_state, restore_optimiser, restore_random_state
+from pippin.engine.snapshot import optimiser_state, random_state, restore_optimiser, restore_random_state
 from pippin.engine.steps.eager import EagerStep
 from pippin.errors import PippinError
 from pippin.machine.drivers.base import Backend
-from pippin.plan.guards import asked_rows
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
-from pippin.runs.checkpoints.weights import load_weights
-from pippin.runs.events import Events
-from pippin.runs.saving import Saver
+
+#: Hears what happens: its kind, and facts by name.
+Emit = Callable[..., None]
+
+
+class Saver(Protocol):
+    """Keeps what a run goes on from."""
+
+    seconds: float
+    """Time that training waited for it."""
+
+    def is_due(self) -> bool:
+        """Whether more than should be lost would be."""
+
+    def save(self, step: int, state: dict[str, Any], best_step: int | None, goes_on: bool = True) -> None:
+        """Keep the model and the state; in the background where training goes on."""
+
+    def look(self) -> None:
+        """Tell of a save that is done, and raise what went wrong in it."""
+
+    def wait(self) -> None:
+        """Until what was begun is kept."""
+
+    def restore(self, step: int) -> str | None:
+        """Put the weights of a step back into the model; returns what stands in the way, if anything."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +91,9 @@ class Training:
     fitting: FittingStep
     encoded: Encoded
     evaluate: Callable[[], Evaluation]
-    events: Events
+    best: BestSoFar | None
+    """Follows the evaluations, where the best model is kept."""
+    emit: Emit
     saver: Saver
     interrupts: Interrupts
     not_finite: NotFinite
@@ -85,12 +106,12 @@ class Training:
 def train(job: Training) -> Outcome:
     """Train the model in place and leave the best (or last) weights in it."""
     recipe, plan = job.recipe, job.plan
-    meter = Meter(job.backend, plan.steps.value, job.events.emit, job.not_finite)
+    meter = Meter(job.backend, plan.steps.value, job.emit, job.not_finite)
     now = _start(job, meter)
     job.step.model.train()
     if recipe.eval_on_start and now.step == 0:
         _evaluate(job, now, meter, follow=False)
-    for epoch, rows in _steps(job, now.step):
+    for epoch, rows in steps_of(recipe, plan, job.encoded.lengths, now.step):
         if now.stopped_early:
             break
         now.step, now.epoch = now.step + 1, epoch
@@ -98,20 +119,23 @@ def train(job: Training) -> Outcome:
             loss, norm, tokens = job.fitting(rows, now.step)
             meter.add(loss, norm, rows, tokens)
             if _is_due(plan.logging_steps.value, now, plan) or (now.step == 1 and recipe.logging_first_step):
-                _log(job, now, meter)
+                job.emit("log", **_place(now), learning_rate=job.step.learning_rate, **meter.read())
         is_best = False
         if _is_due(plan.eval_steps.value, now, plan) and _past_delay(recipe, now):
             is_best = _evaluate(job, now, meter)
-        if _should_save(job, now, is_best):
+        keeps_it = is_best and (_keeps_best(job) or recipe.save_strategy == "best")
+        if keeps_it or _is_due(plan.save_steps.value, now, plan) or job.saver.is_due():
             _save(job, now, meter)
         job.saver.look()
         if recipe.torch_empty_cache_steps and now.step % recipe.torch_empty_cache_steps == 0:
             job.backend.empty_cache()
         relief = job.backend.relieve()
         if relief is not None:
-            job.events.emit("relieved", step=now.step, before=relief.before, after=relief.after)
+            job.emit("relieved", step=now.step, before=relief.before, after=relief.after)
         if job.interrupts.received is not None:
-            _stop(job, now, meter)
+            _save(job, now, meter, goes_on=False)
+            message = f"stopped after step {now.step} of {plan.steps.value}, which is saved"
+            raise Interrupted(message, job.interrupts.received)
     job.backend.synchronize()
     job.saver.wait()
     meter.check_finite(job.step.model)
@@ -132,49 +156,18 @@ def train(job: Training) -> Outcome:
 
 def _start(job: Training, meter: Meter) -> Progress:
     """The beginning, or the place of the checkpoint with everything as it was there."""
-    state = job.state
+    state, best = job.state, job.best
     if state is None:
-        return Progress(best=_best_so_far(job))
+        return Progress(best=best)
     restore_optimiser(job.step, state, job.new_rates)
     meter.restore(state["meter"])
     job.fitting.micro_batch = min(job.fitting.micro_batch, state["micro_batch"])
-    if state.get("compiled"):
+    if state["compiled"]:
         job.step.compile()
-    best = _best_so_far(job)
     if best is not None and state["best"] is not None:
         best = replace(best, **{name: state["best"][name] for name in ("value", "step", "without_gain")})
     restore_random_state(job.backend, state["random"])  # last, for the rest may draw
     return Progress(state["step"], state["epoch"], best, state["stopped_early"])
-
-
-def _steps(job: Training, done: int) -> Iterator[tuple[float, np.ndarray]]:
-    """The rows of each optimiser step after those that are done, and the epoch reached with it."""
-    plan, recipe, lengths = job.plan, job.recipe, job.encoded.lengths
-    epoch = 0
-    passed = 0
-    while passed < plan.steps.value:
-        order = training_order(lengths, plan.batch_size.value, plan.batching.value, recipe.order_seed, epoch)
-        if recipe.dataloader_drop_last:
-            order = _without_short_end(order, asked_rows(recipe, plan.batch_size.value))
-        for place, rows in enumerate(order, 1):
-            if passed == plan.steps.value:
-                return
-            passed += 1
-            if passed > done:
-                yield epoch + place / len(order), rows
-        epoch += 1
-
-
-def _without_short_end(order: list[np.ndarray], size: int) -> list[np.ndarray]:
-    """The batches without the rows that do not fill a last micro-batch; an epoch keeps at least one batch."""
-    whole = order[-1][: len(order[-1]) // size * size]
-    return [*order[:-1], *([whole] if len(whole) else [])] or order
-
-
-def _log(job: Training, now: Progress, meter: Meter) -> None:
-    figures = meter.read()
-    rate = job.step.learning_rate
-    job.events.emit("log", step=now.step, epoch=round(now.epoch, 4), learning_rate=rate, **figures)
 
 
 def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -> bool:
@@ -187,52 +180,36 @@ def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -
         if not now.step:
             raise
         _save(job, now, meter, goes_on=False)  # the weights are sound
-        job.saver.wait()
         raise PippinError(f"{error} Step {now.step} of {job.plan.steps.value} is saved.") from None
     best = now.best if follow else None
     improved = best is not None and best.update(evaluation.metrics[best.metric], now.step)
     if job.step.metric_decides_rate:
         job.step.schedule.step(evaluation.metrics[job.plan.best_metric.value or "loss"])
-    figures = evaluation.results("eval")
-    job.events.emit("evaluation", step=now.step, epoch=round(now.epoch, 4), best=improved, **figures)
+    job.emit("evaluation", **_place(now), best=improved, **evaluation.results("eval"))
     if best is not None and best.should_stop:
         now.stopped_early = now.step < job.plan.steps.value
     return improved
-
-
-def _should_save(job: Training, now: Progress, is_best: bool) -> bool:
-    if is_best and (_keeps_best(job) or job.recipe.save_strategy == "best"):
-        return True
-    return _is_due(job.plan.save_steps.value, now, job.plan) or job.saver.is_due()
 
 
 def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> None:
     """A checkpoint of all that the next step depends on."""
     meter.check_finite(job.step.model)
     with meter.paused():
-        job.saver.wait()  # tells of the one before, which belongs to what this one goes back to
+        job.saver.wait()
         state = {
             "step": now.step,
             "epoch": now.epoch,
             "stopped_early": now.stopped_early,
-            "best": plain(now.best) if now.best else None,
+            "best": asdict(now.best) if now.best else None,
             "meter": meter.state(),
             "micro_batch": job.fitting.micro_batch,
             "compiled": job.step.is_compiled,
             "random": random_state(job.backend),
-            "events": job.events.position,
             **optimiser_state(job.step),
         }
         job.saver.save(now.step, state, now.best.step if now.best and _keeps_best(job) else None, goes_on)
-
-
-def _stop(job: Training, now: Progress, meter: Meter) -> None:
-    """Save, and end the run as the signal asked."""
-    _save(job, now, meter, goes_on=False)
-    job.saver.wait()
-    assert job.interrupts.received is not None
-    message = f"stopped after step {now.step} of {job.plan.steps.value}, which is saved"
-    raise Interrupted(message, job.interrupts.received)
+        if not goes_on:
+            job.saver.wait()
 
 
 def _restore_best(job: Training, now: Progress) -> int:
@@ -240,25 +217,19 @@ def _restore_best(job: Training, now: Progress) -> int:
     best = now.best
     if best is None or not _keeps_best(job) or best.step in (0, now.step):
         return now.step
-    problem = job.saver.store.problem_of(best.step)
+    problem = job.saver.restore(best.step)
     if problem is not None:
-        job.events.emit("best_lost", step=best.step, why=problem)
+        job.emit("best_lost", step=best.step, why=problem)
         return now.step
-    load_weights(job.step.model, job.saver.store.path(best.step))
     return best.step
+
+
+def _place(now: Progress) -> dict[str, float]:
+    return {"step": now.step, "epoch": round(now.epoch, 4)}
 
 
 def _keeps_best(job: Training) -> bool:
     return job.recipe.load_best_model_at_end or job.plan.patience.value > 0
-
-
-def _best_so_far(job: Training) -> BestSoFar | None:
-    plan, recipe = job.plan, job.recipe
-    if not plan.best_metric.value:
-        return None
-    return BestSoFar.of(
-        plan.best_metric.value, recipe.greater_is_better, plan.patience.value, recipe.early_stopping_threshold
-    )
 
 
 def _is_due(interval: int, now: Progress, plan: Plan) -> bool:

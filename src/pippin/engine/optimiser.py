@@ -12,7 +12,6 @@ from pippin.errors import PippinError
 from pippin.plan.plan import Plan
 from pippin.plan.steps import CAPTURED
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.metrics import LOWER_IS_BETTER
 
 
 class PlainAdamW(torch.optim.AdamW):
@@ -57,15 +56,15 @@ def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.
     return plain[recipe.optim](groups, lr=learning_rate)
 
 
-def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan) -> Any:
-    """transformers' schedule of that name."""
+def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan, greater: bool = True) -> Any:
+    """transformers' schedule of that name; ``greater``: whether more of the metric that decides is better."""
     if recipe.lr_scheduler_type == "linear" and not recipe.lr_scheduler_kwargs:
         return _linear(optimiser, plan.warmup_steps.value, plan.steps.value)
     from transformers.optimization import get_scheduler
 
     settings = dict(recipe.lr_scheduler_kwargs or {})
     if recipe.lr_scheduler_type == "reduce_lr_on_plateau":
-        settings.setdefault("mode", "min" if plan.best_metric.value in LOWER_IS_BETTER else "max")
+        settings.setdefault("mode", "max" if greater else "min")
     try:
         return get_scheduler(
             recipe.lr_scheduler_type,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from typing import Any
 
@@ -68,11 +67,6 @@ def restore_random_state(backend: Backend, state: State) -> None:
     key = np.array(numpy["state"]["key"], dtype=np.uint32)
     np.random.set_state({**numpy, "state": {**numpy["state"], "key": key}})
     backend.set_random_state(state["torch"])
-
-
-def plain(value: Any) -> State:
-    """A small dataclass as a dictionary."""
-    return dataclasses.asdict(value)
 
 
 def _of_all_words(step: EagerStep, name: str, tensors: State) -> State:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from pippin.errors import PippinError
 from pippin.models import bounds, safety
 from pippin.models.completeness import Loaded, check_finite
+from pippin.models.labels import Labels
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
 from pippin.models.plain_bert.tokenizer import read_tokenizer
 from pippin.recipe import Recipe
 from pippin.redact import remember_secret, without_secrets
-from pippin.tasks.sequence.labels import Labels
 
 if TYPE_CHECKING:
     import torch

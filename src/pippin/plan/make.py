@@ -27,7 +27,7 @@ from pippin.plan.layout import PACKED, choose_last_layer, choose_layout, choose_
 from pippin.plan.plan import Choice, Plan
 from pippin.plan.steps import choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.known import Task
+from pippin.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class Rows:
 
 def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limit: int | None, rows: Rows) -> Plan:
     """Decide everything that the recipe leaves open."""
-    if recipe.label_smoothing_factor and task.regression:
-        raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
+    task.check(recipe)
     device = choose_device(recipe, machine)
     training_rows = 1 if rows.lengths is None else len(rows.lengths)
     frozen = choose_frozen(recipe, config)
@@ -259,7 +258,7 @@ def _choose_best_metric(recipe: Recipe, task: Task, evaluates: bool) -> Choice[s
         )
     if recipe.metric_for_best_model:
         name = recipe.metric_for_best_model.removeprefix("eval_")
-        known = {*task.metrics, "loss", *(["combined_score"] if task.main_metric == "combined_score" else [])}
+        known = {*task.metrics, task.main_metric, "loss"}
         if name not in known:
             raise PippinError(f"--metric_for_best_model {name}: this task has {', '.join(sorted(known))}.")
         return Choice(name, "asked for")

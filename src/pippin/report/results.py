@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from pippin.engine.inference import Evaluation
 from pippin.engine.loop import Outcome
-from pippin.machine.fallbacks import Fallback
 from pippin.report.mistakes import worst_mistakes
 from pippin.report.report import Confusion, Report
 from pippin.tasks.sequence.dataset import Dataset
@@ -41,11 +42,10 @@ def make_report(
     outcome: Outcome | None,
     evaluations: dict[str, Evaluation],
     tests: dict[str, Evaluation],
-    fallbacks: dict[str, Fallback],
 ) -> Report:
     """The Report; figures by class come from the test rows where they have labels, else from the validation rows."""
     judged_on, judged = next(iter([*tests.items(), *evaluations.items()]), ("", None))
-    by_class = None if data.labels.regression else judged
+    by_class: Any = None if data.labels.regression or judged is None else judged.scorer
     return Report(
         folder=folder,
         results=results,
@@ -55,7 +55,6 @@ def make_report(
         stopped_early=bool(outcome and outcome.stopped_early),
         peak_memory=outcome.peak_memory if outcome else 0,
         saving_seconds=round(outcome.saving_seconds, 3) if outcome else 0.0,
-        fallbacks=fallbacks,
         per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
         confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],
         confusions=tuple(
@@ -63,7 +62,7 @@ def make_report(
             for each in (top_confusions(data.labels, by_class.predictions, by_class.truth) if by_class else ())
         ),
         judged_on=judged_on,
-        mistakes=worst_mistakes({**data.validation, **data.test}[judged_on], data.labels, judged) if judged else (),
+        mistakes=worst_mistakes({**data.validation, **data.test}[judged_on], judged.scorer) if judged else (),
     )
 
 

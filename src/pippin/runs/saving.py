@@ -13,8 +13,14 @@ from typing import Any
 
 from pippin.files import to_bytes
 from pippin.models.used_rows import UsedRows
+from pippin.plan.fits import BESIDE
+from pippin.plan.plan import Plan
+from pippin.recipe import Recipe
 from pippin.runs.checkpoints.packing import copied, write
 from pippin.runs.checkpoints.store import Store
+from pippin.runs.checkpoints.weights import load_weights
+from pippin.runs.events import Events
+from pippin.runs.folder import RunFolder
 from pippin.runs.record import NAME as RECORD
 
 #: Bytes of a checkpoint beside its tensors: tokenizer, configuration, state.
@@ -26,18 +32,18 @@ class Saver:
 
     def __init__(
         self,
-        store: Store,
+        folder: RunFolder,
+        events: Events,
         model: Any,
         tokenizer: Any,
-        record: Callable[[], str],
-        minutes: float,
-        on_saved: Callable[[int, Path], None],
+        recipe: Recipe,
+        plan: Plan,
         clock: Callable[[], float] = time.monotonic,
-        copies: bool = True,
     ):
-        self.store, self.model, self.tokenizer, self.record = store, model, tokenizer, record
-        """``record`` gives the run's own, for a checkpoint must tell what it belongs to."""
-        self.minutes, self.on_saved, self.clock, self.copies = minutes, on_saved, clock, copies
+        self.folder, self.events, self.model, self.tokenizer, self.clock = folder, events, model, tokenizer, clock
+        self.store = store_of(folder, recipe)
+        self.minutes = recipe.save_minutes if recipe.save_strategy is None else 0.0
+        self.copies = plan.saving.value == BESIDE
         self.last_step = 0
         self.last_time = clock()
         self.seconds = 0.0
@@ -56,12 +62,14 @@ class Saver:
         self.wait()
         began = self.clock()
         self.last_step = step
+        # After the wait, which tells of the save before: that belongs to what this one goes back to.
+        state = {**state, "events": self.events.position}
         if goes_on and self.copies:
             weights, kept = copied(self.model.state_dict()), copied(state)
             self._pending = self._worker.submit(self._write, step, weights, kept, best_step)
         else:
             path = self._write(step, self.model.state_dict(), state, best_step)
-            self.on_saved(step, path)
+            self._tell(step, path)
         self.last_time = self.clock()
         self.seconds += self.last_time - began
 
@@ -72,25 +80,45 @@ class Saver:
             pending, self._pending = self._pending, None
             path = pending.result()
             self.seconds += self.clock() - began
-            self.on_saved(self.last_step, path)
+            self._tell(self.last_step, path)
 
     def look(self) -> None:
         """Tell of a save that is done, and raise what went wrong in it."""
         if self._pending is not None and self._pending.done():
             self.wait()
 
+    def restore(self, step: int) -> str | None:
+        """Put the weights of a checkpoint back into the model; returns what stands in the way, if anything."""
+        problem = self.store.problem_of(step)
+        if problem is None:
+            load_weights(self.model, self.store.path(step))
+        return problem
+
     def close(self) -> None:
         """Finish what was begun; what fails here no longer matters."""
         self._worker.shutdown(wait=True)
+
+    def _tell(self, step: int, path: Path) -> None:
+        self.events.emit("saved", step=step, path=path.name)
 
     def _write(self, step: int, weights: dict[str, Any], state: dict[str, Any], best_step: int | None) -> Path:
         def fill(folder: Path) -> None:
             self.model.save_pretrained(folder, state_dict=weights)
             self.tokenizer.save_pretrained(folder)
-            (folder / RECORD).write_bytes(to_bytes(self.record()))
+            (folder / RECORD).write_bytes(to_bytes(self.folder.record_text()))
             write(folder, state)
 
         return self.store.save(step, fill, checkpoint_bytes(self.model), best_step)
+
+
+def store_of(folder: RunFolder, recipe: Recipe) -> Store:
+    """Where the checkpoints of the run in a folder are."""
+    return folder.store(folder.run.id if folder.run else "", recipe.save_total_limit or 1)
+
+
+def keeps_checkpoints(recipe: Recipe, plan: Plan) -> bool:
+    """Whether checkpoints were asked for, and so stay when the run is finished."""
+    return plan.save_steps.value > 0 or recipe.save_strategy == "best"
 
 
 def checkpoint_bytes(model: Any) -> int:

@@ -16,6 +16,7 @@ from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.verdict import EVALUATION, MODES, PADDED, TRAINING
 from pippin.errors import PippinError
 from pippin.machine.drivers.cpu import CpuBackend
+from pippin.tasks.sequence.task import SequenceTask
 
 
 @pytest.fixture
@@ -156,7 +157,12 @@ def test_the_model_itself_is_left_alone(experiment):
 
 def test_small_gradients_in_float16_are_not_lost(experiment):
     """Training scales its loss in fp16; without that, these gradients would be below the smallest number."""
-    small = replace(experiment, loss=lambda logits, labels: 1e-4 * experiment.loss(logits, labels))
+
+    class Small(SequenceTask):
+        def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            return 1e-4 * super().loss(logits, labels)
+
+    small = replace(experiment, task=Small())
     assert wrong_ones(compare(small, CpuBackend(), CpuBackend(), "fp16")) == []
 
 

@@ -11,7 +11,7 @@ from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.verdict import Finding
 from pippin.commands.verify.verify import without_dropout
 from pippin.data.encoding import Encoded
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.sequence.task import SequenceTask
 
 #: Of the weights: as large as in a trained model of this width, so that every part of it has a say.
 _SPREAD = 0.2
@@ -30,7 +30,7 @@ def experiment_with(model: torch.nn.Module, encoded: Encoded) -> Experiment:
         model,
         encoded,
         [np.array([0, 1, 4, 5]), np.array([2, 3, 6, 7])],
-        Loss(regression=False),
+        SequenceTask(),
         lambda placed: torch.optim.AdamW([p for p in placed.parameters() if p.requires_grad], lr=1e-3),
     )
 

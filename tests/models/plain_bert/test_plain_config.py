@@ -8,8 +8,8 @@ import shutil
 import pytest
 from transformers import BertConfig
 
+from pippin.models.labels import Labels
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
-from pippin.tasks.sequence.labels import Labels
 
 CLASSES = Labels(("a", "b", "c"))
 

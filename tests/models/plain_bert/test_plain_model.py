@@ -13,12 +13,12 @@ from transformers import AutoModelForSequenceClassification, BertConfig, BertFor
 from pippin.data.encoding import Encoded
 from pippin.machine.drivers.cpu import CpuBackend
 from pippin.models.families import family_of
+from pippin.models.labels import Labels
 from pippin.models.loading import BUILTIN_HUB_NAME, resolve_model
 from pippin.models.network import Network
 from pippin.models.padded_attention import fused, plain
 from pippin.models.plain_bert.config import read_config
 from pippin.models.plain_bert.weights import fits, load
-from pippin.tasks.sequence.labels import Labels
 
 CLASSES = Labels(("a", "b", "c"))
 SETTINGS = {

@@ -124,7 +124,7 @@ def test_an_interrupted_run_goes_on_in_the_same_tracker_run(train, run_cli, tool
 
 def test_a_run_that_fails_is_closed_as_failed(run_cli, tool, word_file, tiny_model, monkeypatch):
     told = tool()
-    monkeypatch.setattr("pippin.engine.session.Session.save_model", lambda *_: (_ for _ in ()).throw(PippinError("x")))
+    monkeypatch.setattr("pippin.runs.folder.RunFolder.install", lambda *_: (_ for _ in ()).throw(PippinError("x")))
     flags = ["--model_name_or_path", tiny_model, "--output_dir", "run", "--max_steps", 1, "--report_to", "wandb"]
     assert run_cli("train", word_file, *flags)[0] == 2
     assert endings(told) == ["failed"]

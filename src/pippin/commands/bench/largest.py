@@ -16,6 +16,7 @@ from pippin.commands.bench.schedule import Stopwatch
 from pippin.commands.bench.subject import Subject
 from pippin.commands.bench.watch import watching
 from pippin.commands.planning import PlannedJob
+from pippin.engine.memory import unless_it_is_too_much
 from pippin.engine.session import Session
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
@@ -83,7 +84,7 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> 
     encoded = subject.rows_of_length(_FIRST, length)
     fitting, before, last = 0, 0, 0
     try:
-        session = Session(job.recipe, plan, job.data, job.rows, job.config, job.tokenizer, subject.load)
+        session = Session(job.recipe, plan, job.data.task, job.rows, job.config, subject.load)
     except PippinError as error:
         return 0, str(error)
     step = session.step
@@ -91,18 +92,16 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> 
     session.model.train()
 
     def fits(rows: int) -> bool:
-        try:
-            batch = step.collate(encoded, np.resize(np.arange(_FIRST), rows))
-            step.gradients([batch])
-            if rows == _FIRST:
-                step.update()  # the optimiser's state is part of it
-        except (RuntimeError, MemoryError) as error:
-            if not backend.is_out_of_memory(error):
-                raise
-            return False
-        finally:
-            step.undo()
-        return True
+        def try_it() -> bool:
+            try:
+                step.gradients([step.collate(encoded, np.resize(np.arange(_FIRST), rows))])
+                if rows == _FIRST:
+                    step.update()  # the optimiser's state is part of it
+            finally:
+                step.undo()
+            return True
+
+        return bool(unless_it_is_too_much(backend, try_it, less=lambda: True))
 
     rows = _FIRST
     with backend.own_stream():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +15,7 @@ from pippin.engine.session import Session
 from pippin.plan.frozen import CORE
 from pippin.runs.events import Events
 from pippin.runs.folder import RunFolder
+from pippin.runs.saving import Saver
 
 
 def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
@@ -39,13 +41,12 @@ def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
             smaller.append(figures["rows"])
 
     with TemporaryDirectory() as scratch:
-        session = Session(job.recipe, job.plan, job.data, job.rows, job.config, job.tokenizer, subject.load)
+        session = Session(job.recipe, job.plan, job.data.task, job.rows, job.config, subject.load)
         events = Events(Path(scratch, "events.jsonl"), listen)
-        try:
-            with session.backend.quick_arithmetic():
-                outcome = session.train(RunFolder(Path(scratch)), events)
-        finally:
-            events.close()
+        saver = Saver(RunFolder(Path(scratch)), events, session.model, job.tokenizer, job.recipe, job.plan)
+        assert job.data.train is not None
+        with closing(events), closing(saver), session.backend.quick_arithmetic():
+            outcome = session.train(job.data.train, events.emit, saver)
         score = None
         if asked.judged and job.rows.validation:
             first = next(iter(session.evaluate_all().values()))

@@ -57,7 +57,7 @@ def run_steps(job: PlannedJob) -> Measured:
 
     less: list[str] = []
     try:
-        session = Session(job.recipe, job.plan, job.data, job.rows, job.config, None, load)
+        session = Session(job.recipe, job.plan, job.data.task, job.rows, job.config, load)
         backend, batch = session.backend, np.concatenate(heaviest_step(job))
         with backend.quick_arithmetic(), backend.watching_memory(), backend.own_stream():
             step = session.fitting(lambda event, **_: less.append(event))

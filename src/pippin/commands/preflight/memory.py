@@ -44,7 +44,7 @@ def forecast(job: PlannedJob) -> Forecast:
     assert job.rows.train is not None
     plan, backend = job.plan, get_backend(job.plan.device.value)
     attention = backend.attention(work_of(job.config, plan.precision.value))
-    paper = PaperJob(job.recipe, plan, job.config, job.rows.train, backend, attention)
+    paper = PaperJob(job.recipe, plan, job.data.task, job.config, job.rows.train, backend, attention)
     heaviest, evaluated = heaviest_step(job), _heaviest_evaluation(job)
     # Twice where several micro-batches make a step: the second has gradients beside it.
     parts = heaviest[:1] * min(len(heaviest), 2)

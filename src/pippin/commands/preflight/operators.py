@@ -29,7 +29,7 @@ from pippin.models.network import Network
 from pippin.models.plain_bert.config import PlainBertConfig
 from pippin.models.skeleton import make_random
 from pippin.plan.layout import FIRST_TOKENS
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.sequence.task import SequenceTask
 
 #: What a configuration calls its sizes, and small ones that go together.
 _SMALL = {
@@ -141,7 +141,7 @@ def _one_step(network: Network, encoded: Encoded, fused: bool) -> None:
     assert batch.labels is not None
     optimiser = torch.optim.AdamW(model.parameters(), fused=fused, foreach=None if fused else False)
     model.train()
-    Loss(False)(network.logits(batch), batch.labels).backward()
+    SequenceTask().loss(network.logits(batch), batch.labels).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=False)
     optimiser.step()
     model.eval()

@@ -31,7 +31,7 @@ from pippin.plan.fits import RECOMPUTED
 from pippin.plan.frozen import NOTHING, frozen_layers
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.base import Task
 
 WEIGHTS, GRADIENTS, WORKSPACE, ATTENTION = "weights", "gradients", "workspace", "attention"
 _LAYER = re.compile(r"\.(\d+)(?:\.|$)")
@@ -73,11 +73,17 @@ class PaperJob:
     """A job's model on paper, ready to be asked about batches of its rows."""
 
     def __init__(
-        self, recipe: Recipe, plan: Plan, config: Any, encoded: Encoded, target: Backend, attention: str | None
+        self,
+        recipe: Recipe,
+        plan: Plan,
+        task: Task,
+        config: Any,
+        encoded: Encoded,
+        target: Backend,
+        attention: str | None,
     ):
-        self.plan, self.encoded = plan, encoded
+        self.plan, self.task, self.encoded = plan, task, encoded
         self.backend = PaperBackend(target)
-        self.loss = Loss(config.problem_type == "regression", recipe.label_smoothing_factor)
         model = make_skeleton(config, attention)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         with self.mode:
@@ -112,7 +118,7 @@ class PaperJob:
             for rows in micro_batches:
                 batch = self._batch(rows)
                 assert batch.labels is not None
-                self.loss(self.network.logits(batch), self.backend.to_device(batch.labels)).backward()
+                self.task.loss(self.network.logits(batch), self.backend.to_device(batch.labels)).backward()
             for hook in hooks:
                 hook.remove()
         for parameter in self.model.parameters():

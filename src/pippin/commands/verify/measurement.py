@@ -15,7 +15,7 @@ from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
 from pippin.machine.drivers.base import Backend
 from pippin.models.network import Network
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.base import Task
 
 #: Training in fp16 scales its loss, or small gradients would be lost. This is far from overflow, and exact in itself.
 _FP16_SCALE = 4096.0
@@ -29,7 +29,7 @@ class Experiment:
     encoded: Encoded
     batches: Sequence[np.ndarray]
     """Row numbers."""
-    loss: Loss
+    task: Task
     make_optimiser: Callable[[torch.nn.Module], torch.optim.Optimizer]
     make_network: Callable[[torch.nn.Module, Backend, str], Network] = Network
     """The device's; on the CPU the model is called as it is."""
@@ -109,7 +109,7 @@ def _forward_and_backward(
     for batch in batches:
         assert batch.labels is not None
         out = network.logits(batch)
-        loss = experiment.loss(out, network.backend.to_device(batch.labels)) / experiment.rows
+        loss = experiment.task.loss(out, network.backend.to_device(batch.labels)) / experiment.rows
         (loss * scale).backward()
         logits.append(in_order(out, batch))
         total = total + to_cpu(loss)

@@ -28,7 +28,6 @@ from pippin.models.attention import window_of, work_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.loading import load_model
 from pippin.plan.frozen import NOTHING, frozen_layers
-from pippin.tasks.sequence.loss import Loss
 
 _BATCHES, _ROWS = 2, 8
 
@@ -73,7 +72,7 @@ def experiment_of(
         model,
         replace(rows, labels=other_labels(rows.labels, job.data.labels.outputs)),
         batches,
-        Loss(job.data.labels.regression, job.recipe.label_smoothing_factor),
+        job.data.task,
         lambda placed: make_optimiser(placed, job.recipe, plan),
         lambda placed, backend, precision: network_for(plan, placed, backend, precision),
     )

@@ -13,7 +13,8 @@ from pippin.drop_in.notices import say
 from pippin.drop_in.script.after_import import AfterImport
 from pippin.drop_in.script.reach import declared_offline, why_no_hub
 from pippin.errors import PippinError
-from pippin.tasks.sequence.known import TASKS, Task
+from pippin.tasks.sequence.known import TASKS
+from pippin.tasks.sequence.task import SequenceTask
 
 _NAMES = ("glue", "nyu-mll/glue")
 #: Test rows are published without labels; the Hub's copy holds this instead.
@@ -50,7 +51,7 @@ def _load_without_hub(module: ModuleType, data_dir: str | None) -> None:
     module.load_dataset = load_dataset  # type: ignore[attr-defined]
 
 
-def _from_hub_cache(path: str, task: Task, reason: str) -> Any:
+def _from_hub_cache(path: str, task: SequenceTask, reason: str) -> Any:
     try:
         return _splits(task, None)
     except PippinError:
@@ -60,7 +61,7 @@ def _from_hub_cache(path: str, task: Task, reason: str) -> Any:
         ) from None
 
 
-def _splits(task: Task, data_dir: str | None) -> Any:
+def _splits(task: SequenceTask, data_dir: str | None) -> Any:
     """All splits under the Hub's names, as a DatasetDict."""
     from datasets import Dataset, DatasetDict
 
@@ -80,14 +81,14 @@ def _splits(task: Task, data_dir: str | None) -> Any:
     )
 
 
-def _features(task: Task) -> Any:
+def _features(task: SequenceTask) -> Any:
     from datasets import ClassLabel, Features, Value
 
     label = Value("float32") if task.regression else ClassLabel(names=list(task.classes))
     return Features({**{text: Value("string") for text in task.text_columns}, "label": label, "idx": Value("int32")})
 
 
-def _columns(task: Task, columns: dict[str, list[Any]], rows: int) -> dict[str, list[Any]]:
+def _columns(task: SequenceTask, columns: dict[str, list[Any]], rows: int) -> dict[str, list[Any]]:
     labels = columns.get("label", [_NO_LABEL] * rows)
     return {
         **{text: columns[text] for text in task.text_columns},
@@ -96,7 +97,7 @@ def _columns(task: Task, columns: dict[str, list[Any]], rows: int) -> dict[str, 
     }
 
 
-def _label(value: Any, task: Task) -> int | float:
+def _label(value: Any, task: SequenceTask) -> int | float:
     if task.regression:
         return float(value)
     return task.classes.index(value) if value in task.classes else int(value)

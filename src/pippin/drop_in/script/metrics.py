@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from pippin.drop_in.errors import MissingPackage
+from pippin.models.labels import Labels
 from pippin.tasks.sequence.known import TASKS
-from pippin.tasks.sequence.labels import Labels
 from pippin.tasks.sequence.metrics import per_class, score
 
 

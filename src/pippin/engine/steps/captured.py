@@ -27,6 +27,10 @@ class CapturedStep(EagerStep):
         self.replays = Replays(self.backend, shapes)
         self.layers = CompiledLayers(self.model)
         self.rates = [torch.zeros((), device=self.backend.device) for _ in self.optimiser.param_groups]
+        self.count: torch.Tensor | None = None
+        """What the loss is divided by, where that is another number for batches of one shape."""
+        if self.task.reads != "first token":
+            self.count = torch.ones((), device=self.backend.device)
         self.is_replay = False
         self.compiling: Compiling | None = None
         """Where the run may be compiled."""
@@ -40,6 +44,8 @@ class CapturedStep(EagerStep):
                 return super().gradients(micro_batches)
             for rate, group in zip(self.rates, self.optimiser.param_groups, strict=True):
                 rate.fill_(group["lr"])
+            if self.count is not None:
+                self.count.fill_(self._count(micro_batches))
             loss, norm = self.replays(micro_batches, self._whole_step)
         return loss, norm
 
@@ -73,7 +79,7 @@ class CapturedStep(EagerStep):
         floats = [group["lr"] for group in self.optimiser.param_groups]
         self.optimiser.zero_grad(set_to_none=True)
         self._set_rates(self.rates)
-        loss, norm = super().gradients(batches)
+        loss, norm = self._gradients(batches, self._count(batches) if self.count is None else self.count)
         self.optimiser.step()
         self._set_rates(floats)
         return loss, norm

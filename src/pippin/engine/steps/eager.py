@@ -8,7 +8,7 @@ import torch
 
 from pippin.data.collate import Batch
 from pippin.models.network import Network
-from pippin.tasks.sequence.loss import Loss
+from pippin.tasks.base import Task
 
 
 class EagerStep:
@@ -19,11 +19,11 @@ class EagerStep:
         network: Network,
         optimiser: torch.optim.Optimizer,
         schedule: Any,
-        loss: Loss,
+        task: Task,
         max_grad_norm: float,
     ):
         self.network, self.optimiser, self.schedule = network, optimiser, schedule
-        self.loss, self.max_grad_norm = loss, max_grad_norm
+        self.task, self.max_grad_norm = task, max_grad_norm
         self.model, self.backend, self.collate = network.model, network.backend, network.collate
         self.parameters = [p for group in optimiser.param_groups for p in group["params"]]
         self.scaler = torch.amp.GradScaler(self.backend.kind) if network.precision == "fp16" else None
@@ -40,14 +40,7 @@ class EagerStep:
 
     def gradients(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
         """The first half of a step: forward, backward, clip. ``undo`` takes it back, whole or cut short."""
-        rows = sum(len(batch.rows) for batch in micro_batches)
-        total = torch.zeros((), device=self.backend.device)
-        for batch in micro_batches:
-            # The sum over these rows divided by all rows of the step: gradients add up to the whole batch's.
-            loss = self._forward(batch) / rows
-            (self.scaler.scale(loss) if self.scaler else loss).backward()
-            total += loss.detach()
-        return total, self._clip()
+        return self._gradients(micro_batches, self._count(micro_batches))
 
     def update(self) -> None:
         """The second half: change the weights and the learning rate. What fails here cannot be taken back."""
@@ -84,9 +77,22 @@ class EagerStep:
     def learning_rate(self) -> float:
         return float(self.optimiser.param_groups[0]["lr"])
 
+    def _count(self, micro_batches: list[Batch]) -> int:
+        """What the loss is divided by, from labels that are still on the CPU: the device need not be waited for."""
+        return sum(self.task.count(batch.labels) for batch in micro_batches if batch.labels is not None)
+
+    def _gradients(self, micro_batches: list[Batch], count: int | torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        total = torch.zeros((), device=self.backend.device)
+        for batch in micro_batches:
+            # The sum over this part divided by the count of the whole step: gradients add up to the whole batch's.
+            loss = self._forward(batch) / count
+            (self.scaler.scale(loss) if self.scaler else loss).backward()
+            total += loss.detach()
+        return total, self._clip()
+
     def _forward(self, batch: Batch) -> torch.Tensor:
         assert batch.labels is not None
-        return self.loss(self.network.logits(batch), self.backend.to_device(batch.labels))
+        return self.task.loss(self.network.logits(batch), self.backend.to_device(batch.labels))
 
     def _change_weights(self) -> bool:
         """False where the scaler found an overflow and left them as they were."""

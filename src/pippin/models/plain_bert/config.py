@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pippin.tasks.sequence.labels import Labels
+from pippin.models.labels import Labels
 
 _SIZES = (
     "vocab_size",

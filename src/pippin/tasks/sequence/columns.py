@@ -10,7 +10,7 @@ from typing import Any
 from pippin.data.tables import Table, listed
 from pippin.errors import PippinError, nearest
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.known import Task
+from pippin.tasks.sequence.task import SequenceTask
 
 _PAIRS = [
     ("sentence1", "sentence2"),
@@ -87,7 +87,7 @@ class Columns:
     """Whether the user or the task named the label, so that nothing need be doubted."""
 
 
-def find_columns(table: Table, recipe: Recipe, task: Task, needs_label: bool = True) -> Columns:
+def find_columns(table: Table, recipe: Recipe, task: SequenceTask, needs_label: bool = True) -> Columns:
     """Choose the label column (where there must be one), then one or two text columns among the rest."""
     try:
         label, label_reason = _label_column(table, recipe, task)
@@ -106,7 +106,7 @@ def find_columns(table: Table, recipe: Recipe, task: Task, needs_label: bool = T
     return Columns(text, label, reason, bool(recipe.label_column or task.label_column))
 
 
-def _label_column(table: Table, recipe: Recipe, task: Task) -> tuple[str, str]:
+def _label_column(table: Table, recipe: Recipe, task: SequenceTask) -> tuple[str, str]:
     if recipe.label_column:
         return _named(table, recipe.label_column, "--label_column"), "named by flag"
     if task.label_column:
@@ -132,7 +132,7 @@ def _label_column(table: Table, recipe: Recipe, task: Task) -> tuple[str, str]:
     )
 
 
-def _text_columns(table: Table, recipe: Recipe, task: Task, label: str) -> tuple[tuple[str, ...], str]:
+def _text_columns(table: Table, recipe: Recipe, task: SequenceTask, label: str) -> tuple[tuple[str, ...], str]:
     if recipe.text_column:
         return tuple(_named(table, name, "--text_column") for name in recipe.text_column), "named by flag"
     if task.text_columns:

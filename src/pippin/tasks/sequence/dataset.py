@@ -9,14 +9,15 @@ import numpy as np
 from pippin.data.examples import Examples
 from pippin.data.tables import Table
 from pippin.errors import PippinError
+from pippin.models.labels import Labels
 from pippin.recipe import Recipe
 from pippin.tasks.sequence.columns import Columns, find_columns
-from pippin.tasks.sequence.known import OWN_NUMBERS, Task
-from pippin.tasks.sequence.labels import Labels
+from pippin.tasks.sequence.known import OWN_NUMBERS
 from pippin.tasks.sequence.overlap import check_overlap
 from pippin.tasks.sequence.reader import Reader
 from pippin.tasks.sequence.sources import Source
 from pippin.tasks.sequence.split import hold_out
+from pippin.tasks.sequence.task import SequenceTask
 
 #: Fewest rows from which a validation part can be cut.
 _FEWEST_ROWS = 10
@@ -28,14 +29,17 @@ class Dataset:
     """Checked examples by split, and what was found on the way."""
 
     name: str
-    task: Task
+    task: SequenceTask
     columns: Columns
-    labels: Labels
     train: Examples | None
     validation: dict[str, Examples]
     test: dict[str, Examples]
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def labels(self) -> Labels:
+        return self.task.labels
 
     def with_classes(self, labels: Labels) -> Dataset:
         """The same rows with the classes in another order."""
@@ -49,7 +53,7 @@ class Dataset:
 
         return replace(
             self,
-            labels=labels,
+            task=replace(self.task, labels=labels),
             train=self.train and renumber(self.train),
             validation={name: renumber(split) for name, split in self.validation.items()},
             test={name: renumber(split) for name, split in self.test.items()},
@@ -97,11 +101,11 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
         reader.notes.append("--validation_split has no effect: there are validation rows already.")
     if not validation and recipe.wants_evaluation:
         train, validation = _make_validation(train, labelled_tests, source, recipe, reader)
+    task = replace(source.task, labels=reader.labels, label_smoothing=recipe.label_smoothing_factor)
     return Dataset(
         source.name,
-        source.task,
+        task,
         columns,
-        reader.labels,
         train,
         validation,
         test,

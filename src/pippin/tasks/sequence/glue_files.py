@@ -8,7 +8,7 @@ from pathlib import Path
 from pippin.data.tables import Table, listed
 from pippin.data.text_files import decode
 from pippin.errors import PippinError
-from pippin.tasks.sequence.known import Task
+from pippin.tasks.sequence.task import SequenceTask
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ LAYOUTS = {
 _MOST_BROKEN, _MOST_BROKEN_SHARE = 10, 0.01
 
 
-def glue_folder(data_dir: Path, task: Task) -> Path | None:
+def glue_folder(data_dir: Path, task: SequenceTask) -> Path | None:
     """The task's folder: data_dir itself, or the one in it that bears the task's name."""
     layout = LAYOUTS[str(task.name)]
     inside = [child for child in data_dir.iterdir() if child.is_dir() and _plain(child.name) == _plain(layout.folder)]
@@ -58,7 +58,7 @@ def glue_folder(data_dir: Path, task: Task) -> Path | None:
     return folder
 
 
-def read_glue_split(folder: Path, task: Task, name: str, required: bool = True) -> Table | None:
+def read_glue_split(folder: Path, task: SequenceTask, name: str, required: bool = True) -> Table | None:
     """One split (`train`, `dev_matched`, `test` …) with the task's own column names; None if it isn't there."""
     path, layout = folder / f"{name}.tsv", LAYOUTS[str(task.name)]
     if not path.exists():

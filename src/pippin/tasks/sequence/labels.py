@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pippin.errors import PippinError, shown
@@ -33,19 +32,6 @@ _MOST_SHOWN = 5
 _MOST_DIGITS = 100
 #: Up to so many classes are believed without asking whether the column is the right one.
 _FEW_CLASSES = 20
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The classes in the order of the model's outputs; none for regression."""
-
-    names: tuple[str, ...]
-    regression: bool = False
-
-    @property
-    def outputs(self) -> int:
-        """How many numbers the model's head gives."""
-        return 1 if self.regression else len(self.names)
 
 
 def is_missing(value: Any) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pippin.tasks.sequence.known import Task
-from pippin.tasks.sequence.labels import Labels
+from pippin.models.labels import Labels
+
+if TYPE_CHECKING:
+    from pippin.tasks.sequence.task import SequenceTask
 
 #: Up to so many classes all pairs are told; for more, so many of the pairs that are mixed up most.
 _MOST_IN_MATRIX, _MOST_CONFUSIONS = 100, 100
 
 
-def score(task: Task, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+def score(task: SequenceTask, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """The task's metrics; where a GLUE task has two, their mean as combined_score."""
     results = {name: float(_METRICS[name](labels, predictions)) for name in task.metrics}
     if task.main_metric == "combined_score":
@@ -47,11 +49,6 @@ def top_confusions(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -
     distinct, counts = np.unique(pairs, axis=0, return_counts=True)
     most = np.argsort(-counts, kind="stable")[:_MOST_CONFUSIONS]
     return [(labels.names[distinct[place, 0]], labels.names[distinct[place, 1]], int(counts[place])) for place in most]
-
-
-def decide(logits: np.ndarray, labels: Labels) -> np.ndarray:
-    """Logits as predictions: the number itself, or the class with the largest one."""
-    return logits[:, 0] if labels.regression else logits.argmax(axis=1)
 
 
 def _accuracy(truth: np.ndarray, predictions: np.ndarray) -> float:

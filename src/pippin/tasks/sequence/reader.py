@@ -12,12 +12,11 @@ import numpy as np
 from pippin.data.examples import Examples
 from pippin.data.tables import Table, listed
 from pippin.errors import PippinError, shown
+from pippin.models.labels import Labels
 from pippin.recipe import Recipe
 from pippin.tasks.sequence.columns import Columns
-from pippin.tasks.sequence.known import Task
 from pippin.tasks.sequence.labels import (
     LARGEST_NUMBER,
-    Labels,
     doubts_about_classes,
     find_classes,
     flaw,
@@ -26,6 +25,7 @@ from pippin.tasks.sequence.labels import (
     label_word,
     refuse_single_class,
 )
+from pippin.tasks.sequence.task import SequenceTask
 
 #: What a cell of one of these kinds is called in a message: none of them is a text or a label.
 _NOT_PLAIN: dict[type, str] = {dict: "an object", list: "a list", tuple: "a list", bytes: "bytes"}
@@ -35,7 +35,7 @@ _MOST_SHOWN = 5
 class Reader:
     """Reads split after split; the first one fixes the classes for the rest."""
 
-    def __init__(self, task: Task, columns: Columns, recipe: Recipe):
+    def __init__(self, task: SequenceTask, columns: Columns, recipe: Recipe):
         self.task, self.columns, self.recipe = task, columns, recipe
         self.labels = Labels(task.classes, task.regression)
         self.notes: list[str] = []

@@ -12,7 +12,8 @@ from pippin.data.tables import Table, read_table
 from pippin.errors import PippinError
 from pippin.recipe import Recipe
 from pippin.tasks.sequence.glue_files import LAYOUTS, glue_folder, read_glue_split
-from pippin.tasks.sequence.known import OWN_CLASSES, OWN_NUMBERS, Task, known_task
+from pippin.tasks.sequence.known import OWN_CLASSES, OWN_NUMBERS, known_task
+from pippin.tasks.sequence.task import SequenceTask
 from pippin.tasks.sequence.trec_files import TEST_FILE, TRAIN_FILE, read_trec_file, trec_folder
 
 
@@ -21,7 +22,7 @@ class Source:
     """Raw rows by split, not yet checked."""
 
     name: str
-    task: Task
+    task: SequenceTask
     train: Table | None
     validation: dict[str, Table]
     """By name: `validation`, or MNLI's `validation_matched` and `validation_mismatched`."""
@@ -51,13 +52,13 @@ def _main_source(recipe: Recipe) -> Source:
     return _from_splits("questions", own, _builtin_questions())
 
 
-def _task_source(recipe: Recipe, task: Task) -> Source:
+def _task_source(recipe: Recipe, task: SequenceTask) -> Source:
     if recipe.do_regression and not task.regression:
         raise PippinError(f"--do_regression: {task.name} has classes, not numbers. Leave it out.")
     if recipe.fine_labels:
         task = replace(task, label_column="fine_label", classes=())
     if recipe.data_dir is None:
-        return _from_splits(str(task.name), task, task_from_hub(task, recipe.cache_dir, recipe.token))
+        return _from_splits(str(task.name), task, task_from_hub(str(task.name), recipe.cache_dir, recipe.token))
     data_dir = Path(recipe.data_dir)
     if not data_dir.is_dir():
         raise PippinError(f"--data_dir {data_dir}: there is no such folder.")
@@ -77,7 +78,7 @@ def _task_source(recipe: Recipe, task: Task) -> Source:
     )
 
 
-def _glue_source(folder: Path, task: Task) -> Source:
+def _glue_source(folder: Path, task: SequenceTask) -> Source:
     layout = LAYOUTS[str(task.name)]
 
     def read(splits: tuple[tuple[str, str], ...], required: bool) -> dict[str, Table]:
@@ -88,12 +89,12 @@ def _glue_source(folder: Path, task: Task) -> Source:
     return Source(str(task.name), task, train, read(layout.validations, True), read(layout.tests, False))
 
 
-def _trec_source(folder: Path, task: Task) -> Source:
+def _trec_source(folder: Path, task: SequenceTask) -> Source:
     test = {"test": read_trec_file(folder / TEST_FILE)} if (folder / TEST_FILE).exists() else {}
     return Source("trec", task, read_trec_file(folder / TRAIN_FILE), {}, test)
 
 
-def _from_splits(name: str, task: Task, splits: dict[str, Table]) -> Source:
+def _from_splits(name: str, task: SequenceTask, splits: dict[str, Table]) -> Source:
     if "train" not in splits:
         raise PippinError(f"{name} has no training rows, only: {', '.join(splits)}.")
     validation = {split: table for split, table in splits.items() if split.startswith("validation")}

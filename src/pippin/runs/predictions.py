@@ -7,72 +7,36 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, TextIO
 
-import numpy as np
-
 from pippin.runs.folder import RunFolder
 from pippin.runs.names import plain_name
+from pippin.tasks.base import Prediction, Scorer
 from pippin.tasks.sequence.dataset import Dataset
-from pippin.tasks.sequence.labels import Labels
 
 #: A spreadsheet takes a cell that begins so for a formula, and runs it. Apostrophes in front count as a guard.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-#: Probabilities that are held at a time: of many rows and thousands of classes there are gigabytes.
-_MOST_PROBABILITIES = 2**22
 _PLAIN_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """One text's answer: a class with its probability, or for regression a number."""
-
-    label: str
-    """The class; for regression the number in four decimals."""
-    score: float | None
-    """The probability of the class; None for regression."""
-    value: float | None = None
-    """The number in full; None for classes."""
-
-
-def write_predictions(folder: RunFolder, split: str, data: Dataset, logits: np.ndarray) -> None:
+def write_predictions(folder: RunFolder, split: str, data: Dataset, scorer: Scorer) -> None:
     """Write predictions.csv (predictions-SPLIT.csv for a second split) and predict_results_TASK.txt."""
-    answers, scores = label_and_score(logits, data.labels)
     examples = data.test[split]
     suffix = "" if split == "test" else "-" + plain_name(split.removeprefix("test_"))
-    text = io.StringIO()
-    has_labels = examples.labels is not None
-    write = row_writer(text)
-    write(["row", *data.columns.text, *(["true_label"] if has_labels else []), "label", "score"])
-    for place, row in enumerate(examples.rows):
-        pair = [examples.pairs[place]] if examples.pairs is not None else []
-        truth = [_truth(examples.labels[place], data.labels)] if examples.labels is not None else []
-        write([row, examples.texts[place], *pair, *truth, answers[place], _number(scores[place])])
-    folder.write(f"predictions{suffix}.csv", text.getvalue())
+    rows, lines = io.StringIO(), io.StringIO()
+    write = row_writer(rows)
+    truths = [scorer.truths()] if examples.labels is not None else []
+    write(["row", *data.columns.text, *["true_label" for _ in truths], "label", "score"])
+    lines.write("index\tprediction\n")
+    texts = [examples.texts, *([examples.pairs] if examples.pairs is not None else [])]
+    given = zip(examples.rows, *texts, *truths, strict=True)
+    for place, (cells, answer) in enumerate(zip(given, scorer.predictions_of_rows(), strict=True)):
+        write([*cells, answer.label, _number(answer.score)])
+        lines.write(f"{place}\t{answer.label}\n")
+    folder.write(f"predictions{suffix}.csv", rows.getvalue())
     task = plain_name(data.task.name or data.name)
-    lines = "".join(f"{place}\t{answer}\n" for place, answer in enumerate(answers))
-    folder.write(
-        f"predict_results_{task}{'-mm' if split.endswith('mismatched') else ''}.txt",
-        "index\tprediction\n" + lines,
-    )
-
-
-def label_and_score(logits: np.ndarray, labels: Labels) -> tuple[list[str], list[float | None]]:
-    """Each row's answer, and for classes its probability."""
-    if labels.regression:
-        return [f"{value:.4f}" for value in logits[:, 0]], [None] * len(logits)
-    answers: list[str] = []
-    scores: list[float | None] = []
-    at_once = max(1, _MOST_PROBABILITIES // max(1, logits.shape[1]))
-    for start in range(0, len(logits), at_once):
-        some = logits[start : start + at_once]
-        shifted = np.exp(some - some.max(axis=1, keepdims=True))
-        probabilities = shifted / shifted.sum(axis=1, keepdims=True)
-        answers += [labels.names[place] for place in probabilities.argmax(axis=1)]
-        scores += probabilities.max(axis=1).tolist()
-    return answers, scores
+    folder.write(f"predict_results_{task}{'-mm' if split.endswith('mismatched') else ''}.txt", lines.getvalue())
 
 
 class LabelledWriter:
@@ -145,10 +109,6 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     """
     numbered = (f"predicted_{name}_{number}" for number in count(2))
     return next(free for free in chain([name, f"predicted_{name}"], numbered) if free not in taken)
-
-
-def _truth(label: np.generic, labels: Labels) -> str:
-    return f"{float(label):g}" if labels.regression else labels.names[int(label)]
 
 
 def _number(score: float | None) -> str:

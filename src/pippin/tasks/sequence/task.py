@@ -1,0 +1,74 @@
+"""One class or one number for a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pippin.data.encoding import Encoded
+from pippin.data.examples import Examples
+from pippin.errors import PippinError
+from pippin.models.labels import Labels
+from pippin.recipe import Recipe
+from pippin.tasks.base import Reads
+from pippin.tasks.sequence.metrics import LOWER_IS_BETTER
+
+if TYPE_CHECKING:
+    import torch
+
+    from pippin.tasks.sequence.scorer import SequenceScorer
+
+
+@dataclass(frozen=True)
+class SequenceTask:
+    """What is to be learnt. Empty columns and classes are found in the data."""
+
+    name: str | None = None
+    text_columns: tuple[str, ...] = ()
+    label_column: str | None = None
+    classes: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ("accuracy", "f1_macro")
+    regression: bool = False
+    combined: bool = False
+    """Whether the mean of the metrics is the task's score, as for GLUE's tasks with two."""
+    labels: Labels = Labels(())
+    """What was found in the data, in the order of the model's outputs."""
+    label_smoothing: float = 0.0
+
+    auto_model = "AutoModelForSequenceClassification"
+    reads: Reads = "first token"
+    lower_is_better = LOWER_IS_BETTER
+
+    @property
+    def main_metric(self) -> str:
+        return "combined_score" if self.combined else self.metrics[0]
+
+    def check(self, recipe: Recipe) -> None:
+        if recipe.label_smoothing_factor and self.regression:
+            raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
+
+    def count(self, labels: torch.Tensor) -> int:
+        return len(labels)
+
+    def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy for classes, squared error for numbers: what transformers' heads compute, summed over rows."""
+        from torch.nn import functional
+
+        logits = logits.float()
+        if self.regression:
+            return functional.mse_loss(logits.squeeze(-1), labels.float(), reduction="sum")
+        return functional.cross_entropy(logits, labels, reduction="sum", label_smoothing=self.label_smoothing)
+
+    def scorer(self, encoded: Encoded) -> SequenceScorer:
+        from pippin.tasks.sequence.scorer import SequenceScorer
+
+        return SequenceScorer(self, encoded)
+
+    def suspects(self, examples: Examples, places: np.ndarray) -> list[str]:
+        if not self.regression or examples.labels is None:
+            return []
+        largest = places[np.argmax(np.abs(examples.labels[places]))]
+        number, row = examples.labels[largest], examples.rows[largest]
+        return [f"an extreme number to learn: the largest is {number:g} in row {row}, mend it or scale all"]
