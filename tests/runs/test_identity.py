@@ -275,18 +275,18 @@ def test_a_link_to_anywhere_else_is_refused_in_words(stopped, run_cli, tmp_path)
 
 def test_it_resumes_on_the_disk_that_it_fitted_on(command, interrupt, run_cli, monkeypatch):
     """The room of checkpoints that are there is not asked for again."""
-    from pippin.engine import session
+    from pippin.commands import train
 
     asked = []
-    monkeypatch.setattr(session, "room_needed", lambda model, kept: asked.append(kept) or 1000)
-    monkeypatch.setattr(session, "free_bytes", lambda path: 1000)
+    monkeypatch.setattr(train, "room_needed", lambda model, kept: asked.append(kept) or 1000)
+    monkeypatch.setattr(train, "free_bytes", lambda path: 1000)
     interrupt(18)
     assert command("run")[0] == 143
     taken = sum(path.stat().st_size for path in Path("run/checkpoints").rglob("*") if path.is_file())
-    monkeypatch.setattr(session, "free_bytes", lambda path: 1000 - taken)
+    monkeypatch.setattr(train, "free_bytes", lambda path: 1000 - taken)
     code, _, error = run_cli("resume", "run")
     assert code == 0, error
-    monkeypatch.setattr(session, "free_bytes", lambda path: 999)
+    monkeypatch.setattr(train, "free_bytes", lambda path: 999)
     code, _, error = command("new")
     assert code == 2
     assert "needs" in error
