@@ -37,6 +37,17 @@ def collecting(mistakes: list[str]) -> Iterator[None]:
         mistakes += error.mistakes if isinstance(error, Mistakes) else [str(error)]
 
 
+@contextmanager
+def readable(said: object) -> Iterator[None]:
+    """A file that cannot be read is a mistake that names it; ``said`` is what the user called it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise PippinError(f"{said}: there is no such file.") from None
+    except OSError as error:
+        raise PippinError(f"{said} cannot be read: {error.strerror or error}.") from None
+
+
 def shown(value: Any, most: int = 60) -> str:
     """A value for a message: as Python writes it, cut short where it is long.
 

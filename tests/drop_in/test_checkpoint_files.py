@@ -11,14 +11,14 @@ from small_trainer import Rows, arguments, small_model
 
 pytest.importorskip("accelerate")
 
-from pippin.drop_in import checkpoints, words  # noqa: E402
+from pippin.drop_in import checkpoints, notices  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 from pippin.runs.checkpoints.manifest import problem_of, read  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
 
 
 @pytest.fixture

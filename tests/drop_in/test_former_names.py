@@ -16,7 +16,7 @@ from transformers import HfArgumentParser, TrainerCallback
 from transformers import Seq2SeqTrainingArguments as TheirSeq2SeqArguments
 from transformers import TrainingArguments as TheirArguments
 
-from pippin.drop_in import words
+from pippin.drop_in import notices
 from pippin.drop_in.arguments import Seq2SeqTrainingArguments, TrainingArguments
 from pippin.drop_in.fields import REMOVED
 from pippin.drop_in.parsing import teach
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
     for name in ("TENSORBOARD_LOGGING_DIR", "RAY_SCOPE"):
         monkeypatch.delenv(name, raising=False)
 

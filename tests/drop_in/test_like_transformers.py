@@ -11,7 +11,7 @@ from small_trainer import arguments as usual_arguments
 
 pytest.importorskip("accelerate")
 
-from pippin.drop_in import words  # noqa: E402
+from pippin.drop_in import notices  # noqa: E402
 from pippin.drop_in.arguments import TrainingArguments  # noqa: E402
 from pippin.drop_in.errors import Refusal  # noqa: E402
 from pippin.drop_in.labels import with_numbers  # noqa: E402
@@ -23,7 +23,7 @@ from pippin.machine.drivers import get_backend  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
 
 
 def arguments(folder, **settings):

@@ -21,7 +21,7 @@ from conftest import FILLER, WORDS, make_rows
 transformers = pytest.importorskip("transformers", minversion="4.46")  # the scripts are written for today's names
 pytest.importorskip("accelerate")
 
-from pippin.drop_in import words as said  # noqa: E402
+from pippin.drop_in import notices as said  # noqa: E402
 from pippin.drop_in.packed_forward import PackedForward  # noqa: E402
 from pippin.drop_in.script.replacements import CLASSES  # noqa: E402
 

@@ -11,7 +11,7 @@ from small_trainer import Rows, accuracy, arguments, figures, small_model
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from pippin.drop_in import words  # noqa: E402
+from pippin.drop_in import notices  # noqa: E402
 from pippin.drop_in.packed_forward import PackedForward  # noqa: E402
 from pippin.drop_in.rows import AS_GIVEN  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
@@ -19,7 +19,7 @@ from pippin.drop_in.trainer import Trainer  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ pytest.importorskip("accelerate")
 
 from transformers import TrainerCallback  # noqa: E402
 
-from pippin.drop_in import checkpoints, words  # noqa: E402
+from pippin.drop_in import checkpoints, notices  # noqa: E402
 from pippin.drop_in import trainer as trainer_module  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 from pippin.errors import PippinError  # noqa: E402
@@ -24,7 +24,7 @@ from pippin.errors import PippinError  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
 
 
 @pytest.fixture

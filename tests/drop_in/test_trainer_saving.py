@@ -14,7 +14,7 @@ from transformers import TrainerCallback
 
 pytest.importorskip("accelerate")
 
-from pippin.drop_in import checkpoints, later, saving, words  # noqa: E402
+from pippin.drop_in import checkpoints, later, notices, saving  # noqa: E402
 from pippin.drop_in.arguments import TrainingArguments  # noqa: E402
 from pippin.drop_in.trainer import Trainer  # noqa: E402
 from pippin.runs.checkpoints.manifest import problem_of, read  # noqa: E402
@@ -22,7 +22,7 @@ from pippin.runs.checkpoints.manifest import problem_of, read  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _nothing_said(monkeypatch):
-    monkeypatch.setattr(words, "_said", set())
+    monkeypatch.setattr(notices, "_said", set())
     monkeypatch.setattr(later, "_LARGE", 1)
 
 

@@ -361,7 +361,7 @@ def test_command(run_cli, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--machine", "missing.json"], "cannot be read"),
+        (["--machine", "missing.json"], "--machine missing.json: there is no such file"),
         (["--machine"], "needs a value"),
         (["--jsn"], "Did you mean --json?"),
     ],

@@ -191,7 +191,7 @@ def test_labelled_test_file_that_is_a_copy_of_training_is_warned_of():
 
 
 def test_classes_of_a_trained_model_renumber_every_split():
-    from pippin.tasks.sequence.labels import Labels
+    from pippin.models.labels import Labels
 
     train = write("train.jsonl", [json.dumps({"text": text(n), "label": "abc"[n % 3]}) for n in range(60)])
     test = write("test.csv", HEADER, lines(3, ("c", "a", "b"), start=100))

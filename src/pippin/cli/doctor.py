@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from pippin.cli.command_line import CommandLine
-from pippin.errors import PippinError
+from pippin.errors import PippinError, readable
 from pippin.machine.machine import Machine
 
 
@@ -36,9 +36,8 @@ def load_machine(file: str) -> Machine:
     from pippin.records import from_json
 
     try:
-        described = read_json(Path(file))
+        with readable(f"--machine {file}"):
+            described = read_json(Path(file))
         return from_json(Machine, described.get("machine", described) if isinstance(described, dict) else described)
-    except OSError as error:
-        raise PippinError(f"--machine {file}: cannot be read: {error.strerror or error}.") from None
     except ValueError as error:
         raise PippinError(f"--machine {file}: not a description from `pippin doctor --json` ({error}).") from None

@@ -43,7 +43,8 @@ def _standard_input(encoding: str) -> TableStream:
     """The lines of standard input, blank ones among them."""
     if sys.stdin is not None and sys.stdin.isatty():
         say("Type one text a line; end with Ctrl-D.")
-    tables = _tables_of(_lines(encoding), "standard input")
+    origin = "standard input"
+    tables = (Table({"text": chunk}, origin, first=first) for first, chunk in in_chunks(_lines(encoding), len))
     first = next(tables, None)
     if first is None:
         raise PippinError("standard input is empty: give --text, --file, or one text a line.")
@@ -66,11 +67,6 @@ def _with_unix_ends(blocks: Iterable[str]) -> Iterator[str]:
     for block in blocks:
         yield ends.decode(block)
     yield ends.decode("", final=True)
-
-
-def _tables_of(lines: Iterator[str], origin: str) -> Iterator[Table]:
-    for first, chunk in in_chunks(lines, len):
-        yield Table({"text": chunk}, origin, first=first)
 
 
 def text_columns(rows: TableStream, flags: PredictFlags, predictor: Predictor, run: str) -> tuple[str, ...]:

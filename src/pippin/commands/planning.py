@@ -14,7 +14,7 @@ from pippin import cache
 from pippin.data.encoding import Encoded, EncodedSplits, encode
 from pippin.data.examples import Examples
 from pippin.errors import PippinError
-from pippin.machine.check import OLDEST_TORCH, dotted, gigabytes, release
+from pippin.machine.check import OLDEST_TORCH, dotted, release
 from pippin.machine.drivers import get_backend
 from pippin.machine.machine import Machine
 from pippin.machine.probe import probe, with_memory
@@ -38,6 +38,7 @@ from pippin.report.terminal import Terminal
 from pippin.runs.model import trained_run
 from pippin.tasks.sequence.dataset import Dataset, prepare
 from pippin.tasks.sequence.sources import find_source
+from pippin.text import memory
 
 #: Up to this share of the budget the plan's quick estimate is trusted; a step with fake tensors takes a second.
 _TRUSTED = 0.6
@@ -148,8 +149,8 @@ def _settled(job: PlannedJob) -> PlannedJob:
         return job
     if (needed := found.plan.memory.value) > budget:
         raise PippinError(
-            f"this job does not fit into memory: at its smallest it needs {gigabytes(needed)}, and there are "
-            f"{gigabytes(budget)}. `pippin preflight` with the same words says what would fit: --freeze core, a "
+            f"this job does not fit into memory: at its smallest it needs {memory(needed)}, and there are "
+            f"{memory(budget)}. `pippin preflight` with the same words says what would fit: --freeze core, a "
             "smaller model, a lower --max_seq_length. --force tries all the same."
         )
     return found

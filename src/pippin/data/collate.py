@@ -237,6 +237,18 @@ def _lengths(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
     return encoded.offsets[rows + 1] - encoded.offsets[rows]
 
 
+def taken(encoded: Encoded, rows: np.ndarray) -> Encoded:
+    """The rows at these places, in this order; one may come several times."""
+    places = places_of(encoded, rows)
+    return replace(
+        encoded,
+        tokens=encoded.tokens[places],
+        token_type_ids=None if encoded.token_type_ids is None else encoded.token_type_ids[places],
+        offsets=np.concatenate([[0], np.cumsum(encoded.lengths[rows])]),
+        labels=None if encoded.labels is None else encoded.labels[places if encoded.per_token else rows],
+    )
+
+
 def places_of(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
     """Where the tokens of these rows are, end to end."""
     lengths = _lengths(encoded, rows)

@@ -143,14 +143,14 @@ def _tabbed(lines: Lines, quoted: Rows) -> tuple[Rows, _Survey]:
         return bare, as_bare
     if as_quoted.uneven:
         return bare, as_bare
+
+    def holds_tabs() -> bool:
+        return any("\t" in cell for cells, _, _ in quoted() for cell in cells)
+
     # Where each line is a whole row already, a quoted cell over several lines would swallow rows.
-    if not as_bare.uneven and (as_quoted.count != as_bare.count or _holds_tabs(quoted())):
+    if not as_bare.uneven and (as_quoted.count != as_bare.count or holds_tabs()):
         return bare, as_bare
     return quoted, as_quoted
-
-
-def _holds_tabs(rows: Iterator[Row]) -> bool:
-    return any("\t" in cell for cells, _, _ in rows for cell in cells)
 
 
 def _without_blanks(rows: Iterable[Row]) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import AnyStr
 
-from pippin.errors import PippinError
+from pippin.errors import PippinError, readable
 from pippin.plain_files import open_plain
 
 #: Bytes or characters read at a time.
@@ -118,11 +118,8 @@ def too_long() -> str:
 
 def refuse_foreign(path: Path, accepted: bytes = b"") -> None:
     """Stop at a file that cannot be read, or that is plainly of another kind than its suffix says."""
-    try:
-        with open_plain(path) as file:
-            start = file.read(_LONGEST_SIGNATURE)
-    except OSError as error:
-        raise PippinError(f"{path} cannot be read: {error.strerror or error}.") from None
+    with readable(path), open_plain(path) as file:
+        start = file.read(_LONGEST_SIGNATURE)
     for signature, what in _SIGNATURES.items():
         if start.startswith(signature) and signature != accepted:
             raise PippinError(f"{path} is {what}")

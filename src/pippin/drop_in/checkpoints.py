@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,7 +86,12 @@ def drop(path: Path) -> None:
 
 def strangers(folder: Path) -> dict[str, frozenset[str]]:
     """By checkpoint, the files that no manifest names: what is there before a training begins is the user's."""
-    return {path.name: frozenset(_files(path) - set(_named(path))) for path in _folders(folder)}
+    found = {}
+    for path in _folders(folder):
+        manifest = read(path)
+        files = {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir()}
+        found[path.name] = frozenset(files - {NAME, *manifest.files} if manifest else files)
+    return found
 
 
 def next_run(folder: Path) -> int:
@@ -119,15 +125,6 @@ def _folders(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if _WHOLE.fullmatch(path.name) and path.is_dir()]
 
 
-def _files(path: Path) -> set[str]:
-    return {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir()}
-
-
-def _named(path: Path) -> tuple[str, ...]:
-    manifest = read(path)
-    return (NAME, *manifest.files) if manifest else ()
-
-
 def _order(path: Path) -> tuple[int, int]:
     return _run(path), _step(path)
 
@@ -151,7 +148,7 @@ def _foreign_problem(path: Path) -> str | None:
         if not _is_whole_safetensors(weights):
             return f"{weights.name} is cut off"
     for pickled in [*path.glob("*.pt"), *path.glob("*.pth")]:
-        if not _is_whole_archive(pickled):
+        if not zipfile.is_zipfile(pickled):  # as torch writes them, with the table of contents at the end
             return f"{pickled.name} is cut off"
     return None
 
@@ -164,10 +161,3 @@ def _is_whole_safetensors(path: Path) -> bool:
             return True
     except (SafetensorError, OSError):
         return False
-
-
-def _is_whole_archive(path: Path) -> bool:
-    """torch writes zip files, whose table of contents stands at the end."""
-    import zipfile
-
-    return zipfile.is_zipfile(path)

@@ -11,12 +11,13 @@ from typing import Any
 from pippin.drop_in.errors import Refusal
 
 _COLUMNS = ("label", "labels", "label_ids")
+_TEXT = ("string", "large_string", "string_view")
 
 
 def with_numbers(dataset: Any, config: Any) -> Any:
     """The same rows of `datasets` with numbers for text labels; other rows as they are."""
     column = next((name for name in _COLUMNS if name in dataset.column_names), None)
-    if column is None or config is None or not _is_text(dataset.features[column]):
+    if column is None or config is None or getattr(dataset.features[column], "dtype", None) not in _TEXT:
         return dataset
     texts = list(dataset[column])
     numbers = {text: _number(text, config) for text in set(texts)}
@@ -28,10 +29,6 @@ def with_numbers(dataset: Any, config: Any) -> Any:
             "numbers into the column."
         )
     return dataset.remove_columns(column).add_column(column, [numbers[text] for text in texts])
-
-
-def _is_text(feature: Any) -> bool:
-    return getattr(feature, "dtype", None) in ("string", "large_string", "string_view")
 
 
 def _number(text: str | None, config: Any) -> int | float | None:

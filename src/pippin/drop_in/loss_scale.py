@@ -28,7 +28,8 @@ def ignores_number_of_items(model: Any, inputs: Mapping[str, Any], number: Any) 
     model.eval()  # no dropout, and no running averages
     try:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            one, other = (_loss(model(**{**inputs, _NAME: count})) for count in (number, number * 2))
+            one, other = (model(**{**inputs, _NAME: count}) for count in (number, number * 2))
+            one, other = (found["loss"] if isinstance(found, dict) else found[0] for found in (one, other))
     finally:
         for module, training in flags:
             module.training = training
@@ -59,7 +60,3 @@ def _attributes(code: CodeType) -> set[str]:
 def _names(step: dis.Instruction) -> tuple[str, ...]:
     """The variables that an instruction loads; newer Pythons load two at once."""
     return step.argval if isinstance(step.argval, tuple) else (str(step.argval),)
-
-
-def _loss(outputs: Any) -> torch.Tensor:
-    return outputs["loss"] if isinstance(outputs, dict) else outputs[0]

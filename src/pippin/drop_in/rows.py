@@ -48,8 +48,10 @@ def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
     if args.full_determinism and backend.traits.packed_attention == "kernel":
         return "full_determinism rules out the device's own attention"
     problem = _problem_of_model(model)
-    if problem is None and backend.traits.packed_attention == "kernel" and _head_width(_core(model).config) % 8:
-        return "the device's own attention wants heads of another width"
+    if problem is None and backend.traits.packed_attention == "kernel":
+        config = _core(model).config
+        if config.hidden_size // config.num_attention_heads % 8:
+            return "the device's own attention wants heads of another width"
     return problem
 
 
@@ -83,20 +85,11 @@ def _problem_of_model(model: Any) -> str | None:
     return None
 
 
-def _head_width(config: Any) -> int:
-    return int(config.hidden_size // config.num_attention_heads)
-
-
 def _core(model: Any) -> Any:
-    """The model itself where adapters are laid over it."""
-    if hasattr(model, "get_base_model") and not _learns_prompts(model):
-        return model.get_base_model()
-    return model
-
-
-def _learns_prompts(model: Any) -> bool:
-    """Whether adapters add tokens to the rows."""
-    return any(getattr(config, "is_prompt_learning", True) for config in getattr(model, "peft_config", {}).values())
+    """The model itself where adapters are laid over it, but for those that add tokens to the rows."""
+    adapters = getattr(model, "peft_config", {}).values()
+    adds_tokens = any(getattr(config, "is_prompt_learning", True) for config in adapters)
+    return model.get_base_model() if hasattr(model, "get_base_model") and not adds_tokens else model
 
 
 def _foreign_part(model: Any) -> str | None:

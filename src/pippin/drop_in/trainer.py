@@ -87,16 +87,13 @@ class Trainer(SavesCheckpoints):
             self.wait_for_checkpoint()
         self._safekeeping.hear(event, self)
         if event == "on_train_begin":
-            self._take_up_checkpoint()
+            if self._resumed_from is not None:
+                self._safekeeping.take_up_loss(self, checkpoints.read_state(Path(self._resumed_from)))
+            self._recompute_with_same_dropout()
         found = usual(event, *arguments, **named)
         if event == "on_save":
             self._reseal_checkpoint()
         return found
-
-    def _take_up_checkpoint(self) -> None:
-        if self._resumed_from is not None:
-            self._safekeeping.take_up_loss(self, checkpoints.read_state(Path(self._resumed_from)))
-        self._recompute_with_same_dropout()
 
     def add_callback(self, callback: Any) -> None:
         super().add_callback(callback)
@@ -168,7 +165,11 @@ class Trainer(SavesCheckpoints):
         if self.rows_plan().value == AS_GIVEN:
             return None
         hooks = self._guarded_model[1] if self._guarded_model[0] is self.model else frozenset()
-        return forward_for(self.model, backend, _say_refusal, self.args.bf16 or self.args.fp16, hooks)
+
+        def refused(why: str) -> None:
+            say(f"some batches go through the model padded: {why}.")
+
+        return forward_for(self.model, backend, refused, self.args.bf16 or self.args.fp16, hooks)
 
     def _refuse_too_many_rows(self, inputs: Any) -> None:
         ids = inputs.get("input_ids") if isinstance(inputs, Mapping) else None
@@ -352,7 +353,3 @@ def _variable(name: str, value: str | None) -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
-
-
-def _say_refusal(why: str) -> None:
-    say(f"some batches go through the model padded: {why}.")

@@ -19,7 +19,7 @@ import torch
 
 from pippin import cache
 from pippin.data.batches import evaluation_order, fixed_order
-from pippin.data.collate import Batch, Collator, labels_of, places_of
+from pippin.data.collate import Batch, Collator, labels_of, places_of, taken
 from pippin.data.encoding import Encoded
 from pippin.engine.inference import MOST_ROWS
 from pippin.engine.memory import in_batches_that_fit
@@ -61,7 +61,7 @@ class Features:
         """The states of these rows end to end."""
         kept = self._find(encoded)
         if kept is None:
-            return self._computed(_part_of(encoded, rows))
+            return self._computed(replace(taken(encoded, rows), labels=None))
         return kept.index_select(0, torch.from_numpy(self._places(encoded, rows)))
 
     def _places(self, encoded: Encoded, rows: np.ndarray) -> np.ndarray:
@@ -119,7 +119,7 @@ class Features:
             encoded.lengths,
             self._order,
             # Rows come again to fill a shape.
-            lambda rows, size: self._states(_part_of(encoded, np.resize(rows, size)), len(rows)),
+            lambda rows, size: self._states(replace(taken(encoded, np.resize(rows, size)), labels=None), len(rows)),
             halve,
         )
         return ((self._places(encoded, rows), states) for rows, states in found)
@@ -199,14 +199,6 @@ class WithStates(Collator):
         padded = torch.zeros(*mask.shape, states.shape[1], dtype=states.dtype)
         padded[mask] = states
         return replace(batch, hidden_states=padded)
-
-
-def _part_of(encoded: Encoded, rows: np.ndarray) -> Encoded:
-    """Some rows alone, in this order."""
-    places = places_of(encoded, rows)
-    offsets = np.concatenate([[0], np.cumsum(encoded.lengths[rows])])
-    token_type_ids = None if encoded.token_type_ids is None else encoded.token_type_ids[places]
-    return replace(encoded, tokens=encoded.tokens[places], token_type_ids=token_type_ids, offsets=offsets, labels=None)
 
 
 def _with_short_rows(encoded: Encoded, count: int) -> Encoded:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.check import BAD, NOTE, OK, OLDEST_TORCH, Check, gigabytes, release
+from pippin.machine.check import BAD, NOTE, OK, OLDEST_TORCH, Check, release
 from pippin.machine.known_problems import known_problems
 from pippin.machine.mac_checks import is_arm, mac_gpu_checks, mac_memory, mac_system_checks
 from pippin.machine.machine import MISSING, Machine
 from pippin.machine.surroundings import surroundings
 from pippin.machine.traits import CUDA, DeviceTraits
+from pippin.text import memory
 
 _OLDEST_PYTHON, _OLDEST_TRANSFORMERS = (3, 10), (4, 40)
 _NEEDED = ("transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow")
@@ -104,9 +105,9 @@ def _cards(machine: Machine) -> Iterator[Check]:
             todo = "Check the driver with `nvidia-smi`, and that torch's CUDA fits it."
             yield Check("GPU", BAD, f"{card.name}: {card.trouble}", "a small training step on it failed", todo)
         else:
-            memory = f", {gigabytes(card.memory_bytes)}" if card.memory_bytes else ""
+            size = f", {memory(card.memory_bytes)}" if card.memory_bytes else ""
             bf16 = "bfloat16" if card.bf16 else "no bfloat16: use --fp16 for half precision"
-            yield Check("GPU", OK, f"{card.name}{memory}, {bf16}{_tried(card)}")
+            yield Check("GPU", OK, f"{card.name}{size}, {bf16}{_tried(card)}")
     if not cards and CUDA in machine.torch_builds:
         why = "torch was built for CUDA and finds no card; training runs on the CPU"
         yield Check("GPU", NOTE, "none found", why, "Where there is a card: check the driver with `nvidia-smi`.")
@@ -127,7 +128,7 @@ def _cpu(machine: Machine) -> Iterator[Check]:
 def _memory(machine: Machine) -> Iterator[Check]:
     if machine.memory_bytes is None:
         return
-    found = gigabytes(machine.memory_bytes)
+    found = memory(machine.memory_bytes)
     if machine.memory_bytes < _LITTLE_MEMORY and not any(device.is_gpu for device in machine.devices):
         todo = "Start with --per_device_train_batch_size 8, and close other programs."
         yield Check("memory", NOTE, found, "enough for models like MiniLM; BERT-base needs care", todo)

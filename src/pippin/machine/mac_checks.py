@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.check import BAD, NOTE, OK, Check, dotted, gigabytes, release
+from pippin.machine.check import BAD, NOTE, OK, Check, dotted, release
 from pippin.machine.drivers import FALLBACK_VARIABLE, is_fallback_value
 from pippin.machine.drivers.mps import NO_LIMIT
 from pippin.machine.drivers.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
@@ -12,6 +12,7 @@ from pippin.machine.faults import MacFacts, precision_problems
 from pippin.machine.machine import MISSING, Machine
 from pippin.machine.releases import macos_floor, newest_torch
 from pippin.machine.traits import MPS
+from pippin.text import memory
 
 _LAST_INTEL_TORCH = "2.2.2"
 
@@ -135,8 +136,8 @@ def mac_memory(machine: Machine) -> Iterator[Check]:
     known = next((device.memory_bytes for device in machine.devices if device.mac), None)
     # Read off published out-of-memory messages: two thirds of the memory, three quarters on large machines.
     share = 3 / 4 if machine.memory_bytes > 36 * 2**30 else 2 / 3
-    for_gpu = gigabytes(known) if known else f"about {gigabytes(int(machine.memory_bytes * share))}"
-    budget = gigabytes(machine.memory_bytes) + (f", of which the GPU may use {for_gpu}" if is_arm(machine) else "")
+    for_gpu = memory(known) if known else f"about {memory(int(machine.memory_bytes * share))}"
+    budget = memory(machine.memory_bytes) + (f", of which the GPU may use {for_gpu}" if is_arm(machine) else "")
     if machine.memory_bytes < 12 * 2**30:
         todo = "Start with --per_device_train_batch_size 8, and close other programs."
         yield Check("memory", NOTE, budget, "enough for models like MiniLM; BERT-base needs care", todo)

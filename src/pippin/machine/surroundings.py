@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.check import BAD, NOTE, OK, Check, gigabytes
+from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.machine.machine import Machine, is_offline
+from pippin.text import memory
 
 #: Bytes of weights: the built-in model, and the one that most commands of Hugging Face name.
 _MINILM, _BERT_BASE = 91_000_000, 440_000_000
@@ -34,8 +35,8 @@ def _disk(machine: Machine) -> Iterator[Check]:
     if machine.free_disk_bytes is None:
         return
     minilm, bert_base = disk_need(_MINILM), disk_need(_BERT_BASE)
-    needs = f"a run needs {gigabytes(minilm)} for MiniLM, {gigabytes(bert_base)} for BERT-base"
-    found = f"{gigabytes(machine.free_disk_bytes)} free in this folder; {needs}"
+    needs = f"a run needs {memory(minilm)} for MiniLM, {memory(bert_base)} for BERT-base"
+    found = f"{memory(machine.free_disk_bytes)} free in this folder; {needs}"
     why = "a run writes the model and copies of it, and fails when the disk is full"
     if machine.free_disk_bytes < minilm:
         yield Check("disk", BAD, found, why, "Free some room, or start in a folder on another disk.")
@@ -48,7 +49,7 @@ def _disk(machine: Machine) -> Iterator[Check]:
 def _swap(machine: Machine) -> Iterator[Check]:
     if machine.swap_used_bytes is None:
         return
-    found = f"{gigabytes(machine.swap_used_bytes)} in use"
+    found = f"{memory(machine.swap_used_bytes)} in use"
     if machine.swap_used_bytes > _MUCH_SWAP:
         yield Check("swap", NOTE, found, "memory is short, and swapping makes training crawl", "Close other programs.")
     else:

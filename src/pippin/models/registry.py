@@ -47,17 +47,13 @@ def registered_attention(layout: AttentionLayout, base: str) -> str:
     attention: Attention
     mask: Callable[..., Any]
     # The word "flash" in a name would make transformers look for a kernel on the Hub.
-    name, attention, mask = "pippin_packed", _packed, _no_mask
+    name, attention, mask = "pippin_packed", _packed, lambda *_, **__: None
     if layout.attend is None:
         name, mask = f"pippin_padded_{base}", ALL_MASK_ATTENTION_FUNCTIONS[base]
         attention = _padded(plain if base == "eager" else fused)
     AttentionInterface.register(name, attention)
     AttentionMaskInterface.register(name, mask)
     return name
-
-
-def _no_mask(*_: Any, **__: Any) -> None:
-    return None
 
 
 def _packed(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from pippin.errors import PippinError
+from pippin.errors import PippinError, readable
 
 CONFIG, TOKENIZER_CONFIG, ADAPTER = "config.json", "tokenizer_config.json", "adapter_config.json"
 WEIGHTS, WEIGHTS_INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -151,11 +151,8 @@ def _refuse_link(folder: Path, name: str) -> None:
 
 def _refuse_other_kinds(path: Path) -> None:
     """Safetensors begin with the length of their header, in 8 bytes, and the header's brace."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(9)
-    except OSError as error:
-        raise PippinError(f"{path} cannot be read: {error.strerror or error}.") from None
+    with readable(path), path.open("rb") as file:
+        start = file.read(9)
     header = int.from_bytes(start[:8], "little")
     if len(start) == 9 and start[8:] == b"{" and header <= min(_LONGEST_HEADER, path.stat().st_size - 8):
         return

@@ -59,7 +59,7 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
         elif value is not None and not holds(value):
             yield f"{said[name]}: {shown(value)} must be {wanted}."
     for group, why in _EXCLUSIVE:
-        present = [said[name] for name in group if _is_set(values.get(name))]
+        present = [said[name] for name in group if values.get(name) not in (None, False, 0)]
         if len(present) > 1:
             yield f"{' and '.join(present)} exclude each other: {why}."
     yield from _about_freezing(values, said)
@@ -69,8 +69,9 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
         yield f"{said['use_cpu']} and {said['device']} {values['device']} exclude each other: name one device."
     if values.get("optim_state") == "bf16" and not str(values.get("optim", "adamw")).startswith("adamw"):
         yield f"{said['optim_state']} bf16 is for AdamW alone, and {said['optim']} is {values['optim']}. Leave it out."
+    only_evaluates = not values.get("do_train") and (values.get("do_eval") or values.get("do_predict"))
     has_training_rows = any(values.get(name) for name in ("train_file", "data", "task_name", "dataset_name"))
-    if values.get("validation_file") and not has_training_rows and not _only_evaluates(values):
+    if values.get("validation_file") and not has_training_rows and not only_evaluates:
         yield f"{said['validation_file']} needs training rows beside it: add --train_file or name a FILE."
     if values.get("data_dir") and not values.get("task_name"):
         yield f"{said['data_dir']} goes with --task_name, which is not given. For your own files: pippin train FOLDER"
@@ -136,10 +137,6 @@ def _freezing(values: dict[str, Any]) -> list[str]:
     return [name for name in ("freeze", "unfreeze", "train_only") if values.get(name) is not None]
 
 
-def _is_set(value: Any) -> bool:
-    return value is not None and value is not False and value != 0
-
-
 def _looks_for_the_best(values: dict[str, Any]) -> bool:
     return bool(
         values.get("load_best_model_at_end")
@@ -147,7 +144,3 @@ def _looks_for_the_best(values: dict[str, Any]) -> bool:
         or values.get("save_strategy") == "best"
         or values.get("lr_scheduler_type") == "reduce_lr_on_plateau"
     )
-
-
-def _only_evaluates(values: dict[str, Any]) -> bool:
-    return not values.get("do_train") and bool(values.get("do_eval") or values.get("do_predict"))

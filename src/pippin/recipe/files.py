@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pippin.errors import PippinError
+from pippin.errors import PippinError, readable
 from pippin.plain_files import read_text
 from pippin.recipe.reading import Given
 
@@ -70,11 +70,8 @@ def _load_yaml(path: str, mistakes: list[str]) -> dict[Any, Any]:
                 raise yaml.constructor.ConstructorError(problem_mark=node.start_mark) from None
 
     try:
-        loaded = yaml.load(read_text(Path(path), _LARGEST, own_pipes=True), Loader)
-    except FileNotFoundError:
-        raise PippinError(f"--config {path}: there is no such file.") from None
-    except OSError as error:
-        raise PippinError(f"--config {path}: cannot be read: {error.strerror or error}.") from None
+        with readable(f"--config {path}"):
+            loaded = yaml.load(read_text(Path(path), _LARGEST, own_pipes=True), Loader)
     except UnicodeDecodeError as error:
         raise PippinError(f"--config {path}: it is not UTF-8 text (byte {error.start + 1}).") from None
     except (yaml.YAMLError, RecursionError) as error:

@@ -153,49 +153,19 @@ DEFAULTS = {
 }
 
 #: Names above that stand alone as switches, without a value after them.
-SWITCHES = {
-    "adafactor",
-    "auto_find_batch_size",
-    "average_tokens_across_devices",
-    "batch_eval_metrics",
-    "bf16_full_eval",
-    "dataloader_in_order",
-    "dataloader_persistent_workers",
-    "dataloader_pin_memory",
-    "ddp_broadcast_buffers",
-    "ddp_find_unused_parameters",
-    "ddp_static_graph",
-    "dispatch_batches",
-    "enable_jit_checkpoint",
-    "eval_do_concat_batches",
-    "eval_use_gather_object",
-    "fp16_full_eval",
-    "group_by_length",
-    "hub_always_push",
-    "hub_private_repo",
-    "ignore_data_skip",
-    "include_inputs_for_metrics",
-    "include_num_input_tokens_seen",
-    "include_tokens_per_second",
-    "jit_mode_eval",
-    "log_on_each_node",
-    "logging_nan_inf_filter",
-    "prediction_loss_only",
-    "push_to_hub",
-    "remove_unused_columns",
-    "restore_callback_states_from_checkpoint",
-    "save_on_each_node",
-    "save_only_model",
-    "save_safetensors",
-    "skip_memory_metrics",
-    "split_batches",
-    "tpu_metrics_debug",
-    "use_cache",
-    "use_ipex",
-    "use_legacy_prediction_loop",
-    "use_liger_kernel",
-    "use_mps_device",
-}
+SWITCHES = set(
+    """
+    adafactor auto_find_batch_size average_tokens_across_devices batch_eval_metrics bf16_full_eval
+    dataloader_in_order dataloader_persistent_workers dataloader_pin_memory ddp_broadcast_buffers
+    ddp_find_unused_parameters ddp_static_graph dispatch_batches enable_jit_checkpoint eval_do_concat_batches
+    eval_use_gather_object fp16_full_eval group_by_length hub_always_push hub_private_repo ignore_data_skip
+    include_inputs_for_metrics include_num_input_tokens_seen include_tokens_per_second jit_mode_eval
+    log_on_each_node logging_nan_inf_filter prediction_loss_only push_to_hub remove_unused_columns
+    restore_callback_states_from_checkpoint save_on_each_node save_only_model save_safetensors
+    skip_memory_metrics split_batches tpu_metrics_debug use_cache use_ipex use_legacy_prediction_loop
+    use_liger_kernel use_mps_device
+    """.split()
+)
 
 #: Words that a switch takes beside true and false.
 SWITCH_WORDS = {"include_num_input_tokens_seen": {"all", "non_padding"}}

@@ -158,7 +158,7 @@ def convert(field: Field, given: Given) -> Any:
         if field.optional or field.default is None:
             return None
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
-    if field.kind in (str, tuple) and _is_empty(value):
+    if field.kind in (str, tuple) and isinstance(value, str) and not value.strip():
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
     converted = _CONVERTERS[field.kind](value)
     if converted is None:
@@ -168,10 +168,6 @@ def convert(field: Field, given: Given) -> Any:
             hint = nearest(str(word), field.choices)
             raise PippinError(f"{given.said_as}: {shown(word)} is not one of {', '.join(field.choices)}.{hint}")
     return converted
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, str) and not value.strip()
 
 
 def _wanted(field: Field) -> str:

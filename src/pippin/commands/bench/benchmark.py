@@ -13,7 +13,7 @@ from pippin.commands.bench.inference import InferenceTest
 from pippin.commands.bench.largest import largest_batch
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, TRANSFORMERS, Bench, Setting
 from pippin.commands.bench.schedule import Schedule, Show, Stopwatch, TimedTest
-from pippin.commands.bench.subject import Subject, found
+from pippin.commands.bench.subject import found
 from pippin.commands.bench.training import HEAD_ONLY_EPOCHS, ROWS, Trainer, TrainingTest, affordable_rows
 from pippin.commands.bench.with_pippin import train as train_with_pippin
 from pippin.machine.drivers import get_backend
@@ -102,7 +102,10 @@ class Benchmark:
                 self._leave_out(f"training on {ROWS} rows: {training.rows} were all that there was time for")
             self._measure(TRAINING, training)
             self._measure(HEAD_ONLY, training.for_the_head_alone())
-            self._find_largest(subject)
+            for head_only in (False, True):
+                for device in self.devices:
+                    answer = largest_batch(subject, device, self.bench.length, head_only, self.clock)
+                    self.bench = replace(self.bench, largest=(*self.bench.largest, answer))
         self.bench = replace(self.bench, complete=True, seconds=self._seconds())
         return self.bench
 
@@ -125,12 +128,6 @@ class Benchmark:
             self.bench = replace(self.bench, points=(*self.bench.points, *schedule.points()), seconds=self._seconds())
         for words in left_out_words(schedule.left_out):
             self._leave_out(words)
-
-    def _find_largest(self, subject: Subject) -> None:
-        for head_only in (False, True):
-            for device in self.devices:
-                answer = largest_batch(subject, device, self.bench.length, head_only, self.clock)
-                self.bench = replace(self.bench, largest=(*self.bench.largest, answer))
 
     def _time_for(self, name: str) -> float:
         """Seconds for a test: its share, and what the tests before it left."""

@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from pippin.errors import PippinError
+from pippin.errors import PippinError, readable
 from pippin.machine.machine import Machine
 from pippin.plain_files import read_json
 from pippin.records import from_json
@@ -121,11 +121,8 @@ class Bench:
 def read_bench(path: str) -> Bench:
     """A bench.json; refused where it is something else."""
     try:
-        data = read_json(Path(path))
-    except FileNotFoundError:
-        raise PippinError(f"{path}: there is no such file.") from None
-    except OSError as error:
-        raise PippinError(f"{path} cannot be read: {error.strerror or error}.") from None
+        with readable(path):
+            data = read_json(Path(path))
     except ValueError as error:
         raise PippinError(f"{path} cannot be read as JSON: {error}.") from None
     if not isinstance(data, dict) or not isinstance(data.get("format"), int) or "points" not in data:

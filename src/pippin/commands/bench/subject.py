@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pippin.commands.planning import PlannedJob, plan_job, replanned
-from pippin.data.collate import places_of
+from pippin.data.collate import taken
 from pippin.data.encoding import Encoded
 from pippin.machine.machine import Machine
 from pippin.models.loading import display_name, load_model, longest_input, resolve_model
@@ -87,18 +87,6 @@ class Subject:
             pad_token=train.pad_token,
             pad_left=train.pad_left,
         )
-
-
-def taken(encoded: Encoded, rows: np.ndarray) -> Encoded:
-    """The rows at these places, in this order; one may come several times."""
-    places = places_of(encoded, rows)
-    return replace(
-        encoded,
-        tokens=encoded.tokens[places],
-        token_type_ids=None if encoded.token_type_ids is None else encoded.token_type_ids[places],
-        offsets=np.concatenate([[0], np.cumsum(encoded.lengths[rows])]),
-        labels=None if encoded.labels is None else encoded.labels[rows],
-    )
 
 
 @contextmanager

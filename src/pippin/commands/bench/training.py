@@ -85,11 +85,13 @@ class TrainingTest:
         return test
 
     def groups(self) -> list[list[Setting]]:
+        test, machine = HEAD_ONLY if self.head_only else TRAINING, self.subject.job.machine
+        precisions = {
+            device: choose_precision(Recipe(device=device), machine.device(device)).value for device in self.devices
+        }
         return [
             [
-                Setting(
-                    HEAD_ONLY if self.head_only else TRAINING, device, self._precision(device), batch, None, library
-                )
+                Setting(test, device, precisions[device], batch, None, library)
                 for device in self.devices
                 for library in self.trainers
             ]
@@ -114,19 +116,13 @@ class TrainingTest:
 
     def measure(self, setting: Setting) -> Sample:
         with watching(get_backend(setting.device), power=True) as watched:
-            passed = self._train(setting, Pass(self.rows, self.epochs, None, self.head_only, self._is_judged))
+            judged = self.rows == ROWS and not self.subject.random_weights
+            passed = self._train(setting, Pass(self.rows, self.epochs, None, self.head_only, judged))
         whole = passed.end - passed.start
         rows, seconds = passed.rows_after_half, passed.end - passed.half
         if self.head_only:
             rows, seconds = passed.rows, whole
         return Sample(rows, seconds, whole, watched.memory, watched.watts, passed.score, passed.note)
-
-    @property
-    def _is_judged(self) -> bool:
-        return self.rows == ROWS and not self.subject.random_weights
-
-    def _precision(self, device: str) -> str:
-        return choose_precision(Recipe(device=device), self.subject.job.machine.device(device)).value
 
     def _pace(self, setting: Setting) -> tuple[float, float]:
         passed = self._train(setting, Pass(self.rows, steps=_WARM_UP_STEPS, head_only=self.head_only))

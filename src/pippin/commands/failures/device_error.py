@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pippin._version import __version__
 from pippin.errors import OUR_TRACKER, TORCH_TRACKER
 from pippin.machine import system
-from pippin.machine.check import gigabytes
 from pippin.machine.machine import Machine
+from pippin.text import memory
 
 if TYPE_CHECKING:
     from pippin.commands.failures.search import Findings
@@ -21,8 +21,10 @@ _FRAMES = 30
 def device_error_text(findings: Findings, error: BaseException, kind: str, machine: Machine) -> str:
     """The whole text. Of an error that came out of no operator it holds the type alone: its words may quote a row."""
     tracker = TORCH_TRACKER if findings.is_torchs else OUR_TRACKER
+    name = type(error).__name__
+    title = f"{findings.call.operator}: {name} on {kind}" if findings.call else f"{name} while running on {kind}"
     parts = [
-        f"# {_title(findings, error, kind)}",
+        f"# {title}",
         f"To be sent to {tracker}. It holds shapes and versions, no texts, labels or weights; "
         "please read it before you send it.",
         _call(findings, kind) if findings.call else f"No operator can be named: {findings.no_call}.",
@@ -30,11 +32,6 @@ def device_error_text(findings: Findings, error: BaseException, kind: str, machi
         "## Versions and machine\n\n" + "\n".join(f"- {name}: {value}" for name, value in _facts(kind, machine)),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _title(findings: Findings, error: BaseException, kind: str) -> str:
-    name = type(error).__name__
-    return f"{findings.call.operator}: {name} on {kind}" if findings.call else f"{name} while running on {kind}"
 
 
 def _call(findings: Findings, kind: str) -> str:
@@ -75,10 +72,9 @@ def _frames(error: BaseException) -> list[str]:
 
 def _facts(kind: str, machine: Machine) -> list[tuple[str, str]]:
     device = next((device for device in machine.devices if device.kind == kind), None)
-    memory = gigabytes(machine.memory_bytes) if machine.memory_bytes else "unknown"
     shown = kind if device is None else f"{kind}, {device.name}"
     if device and device.memory_bytes:
-        shown += f", {gigabytes(device.memory_bytes)} for a job"
+        shown += f", {memory(device.memory_bytes)} for a job"
     return [
         ("Pippin", __version__),
         ("torch", machine.torch),
@@ -86,6 +82,6 @@ def _facts(kind: str, machine: Machine) -> list[tuple[str, str]]:
         ("Python", machine.python),
         ("system", f"{machine.system} {machine.release}, {machine.architecture}"),
         ("chip", machine.chip or system.chip_name() or "unknown"),
-        ("memory", memory),
+        ("memory", memory(machine.memory_bytes) if machine.memory_bytes else "unknown"),
         ("device", shown),
     ]

@@ -88,7 +88,8 @@ class Walk:
         with self._mode(training=walk not in ("evaluation", "later tokens")):
             if walk == "later tokens":
                 return self._first_that_sees_later_tokens()
-            judge = {"gradients": self._has_wrong_gradients, "again": self._changes}.get(walk, self._is_wrong)
+            part = 1 if walk == "gradients" else 0
+            judge = self._changes if walk == "again" else lambda call: self._differs(call, part)
             for root in self.roots:
                 if judge(root):
                     return self._descend(root, judge, backwards=walk == "gradients") or type(self.on_cpu).__name__
@@ -124,24 +125,19 @@ class Walk:
             if tensor.dim() > 2 and tensor.shape[1] == length
         )
 
-    def _is_wrong(self, call: ModuleCall) -> bool:
-        return self._differs(call, lambda found: found[0])
-
-    def _has_wrong_gradients(self, call: ModuleCall) -> bool:
-        return self._differs(call, lambda found: found[1])
-
     def _changes(self, call: ModuleCall) -> bool:
         """Whether a second run gives something else."""
         first, second = ({**outputs, **gradients} for outputs, gradients in (self._run(call), self._run(call)))
         allowed = self._allowed(call, first, first)
         return any(error > allowed[name] for name, error in distances(second, first).items())
 
-    def _differs(self, call: ModuleCall, part: Callable[[tuple[Tensors, Tensors]], Tensors]) -> bool:
-        wanted = part(run_alone(self.on_cpu, call, self.cpu, "fp32"))
+    def _differs(self, call: ModuleCall, part: int) -> bool:
+        """Whether the outputs (part 0) or the gradients (part 1) are others than the CPU's."""
+        wanted = run_alone(self.on_cpu, call, self.cpu, "fp32")[part]
         with rounding(yardstick(self.precision)):
-            rounded = part(run_alone(self.on_cpu, call, self.cpu, "fp32"))
+            rounded = run_alone(self.on_cpu, call, self.cpu, "fp32")[part]
         allowed = self._allowed(call, wanted, rounded)
-        return any(error > allowed[name] for name, error in distances(part(self._run(call)), wanted).items())
+        return any(error > allowed[name] for name, error in distances(self._run(call)[part], wanted).items())
 
     def _allowed(self, call: ModuleCall, wanted: Tensors, rounded: Tensors) -> dict[str, float]:
         return allowed_errors(self._exact(call), self.precision, distances(rounded, wanted))

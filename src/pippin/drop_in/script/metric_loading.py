@@ -31,7 +31,8 @@ def _load_without_hub(module: ModuleType) -> None:
     def load(path: str, config_name: str | None = None, *arguments: Any, **named: Any) -> Any:
         from pippin.drop_in.script.metrics import LocalMetric, is_known
 
-        if not is_known(path, config_name) or _is_own_module(path):
+        is_own = (Path(path) / f"{Path(path).name}.py").is_file()  # the user's `accuracy/accuracy.py` here
+        if not is_known(path, config_name) or is_own:
             return theirs(path, config_name, *arguments, **named)
         reason = why_no_hub()
         if reason is None:
@@ -43,11 +44,6 @@ def _load_without_hub(module: ModuleType) -> None:
         return LocalMetric(path, config_name)
 
     module.load = load  # type: ignore[attr-defined]
-
-
-def _is_own_module(path: str) -> bool:
-    """Whether evaluate would take a file of the user's: `accuracy/accuracy.py` in the current folder."""
-    return (Path(path) / f"{Path(path).name}.py").is_file()
 
 
 def _spelt(path: str, config_name: str | None) -> str:

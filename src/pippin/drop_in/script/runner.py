@@ -17,7 +17,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from pippin.drop_in.script.prepared import prepare_process
-from pippin.errors import PippinError
+from pippin.errors import PippinError, readable
 
 
 def run_script(script: str, words: list[str], data_dir: str | None = None) -> None:
@@ -122,11 +122,8 @@ def _read(script: str) -> bytes:
         raise PippinError(f"{script} is a folder. Name the script: pippin exec {example} …")
     if not path.exists():
         raise PippinError(f"{script}: there is no such file. Type: pippin exec SCRIPT.py, then the script's own words.")
-    try:
-        with io.open_code(os.path.abspath(script)) as file:
-            source = file.read()
-    except OSError as error:
-        raise PippinError(f"{script} cannot be read: {error.strerror or error}.") from None
+    with readable(script), io.open_code(os.path.abspath(script)) as file:
+        source = file.read()
     if b"\0" in source:
         raise PippinError(f"{script} is no Python script: it is not text. Type: pippin exec SCRIPT.py …")
     return source

@@ -16,17 +16,12 @@ def sentence(bench: Bench) -> str:
     real = [device for device in bench.devices if device not in bench.emulated]
     speeds = {device: speed for device in real if (speed := _speed(bench, device)) is not None}
     if not speeds:
-        return _nothing(bench)
+        only = "only an emulated device was measured, and its times are the CPU's" if bench.emulated else ""
+        return f"Nothing can be recommended: {only or 'nothing was measured'}."
     best = max(speeds, key=lambda device: speeds[device])
     reasons = _reasons(bench, best, [device for device in speeds if device != best])
     left = "" if bench.complete else " The benchmark was interrupted, so this is by what was measured until then."
     return f"On this machine, for {bench.model}, use {device_label(bench, best)}: {reasons}.{left}"
-
-
-def _nothing(bench: Bench) -> str:
-    if bench.emulated:
-        return "Nothing can be recommended: only an emulated device was measured, and its times are the CPU's."
-    return "Nothing can be recommended: nothing was measured."
 
 
 def _reasons(bench: Bench, best: str, others: list[str]) -> str:
@@ -45,13 +40,10 @@ def _reasons(bench: Bench, best: str, others: list[str]) -> str:
         else:
             found.append(f"it {' and '.join(times)} {other}".replace("as fast as and", "as fast and"))
     if not others:
-        found.append("it is the only one that was measured" if len(bench.devices) > 1 else _alone(bench))
+        alone = "there is no other" if len(bench.machine.devices) == 1 else "no other was measured"
+        found.append("it is the only one that was measured" if len(bench.devices) > 1 else alone)
     found += _batch_words(bench, best)
     return "; ".join(found)
-
-
-def _alone(bench: Bench) -> str:
-    return "there is no other" if len(bench.machine.devices) == 1 else "no other was measured"
 
 
 def _batch_words(bench: Bench, device: str) -> list[str]:
