@@ -11,9 +11,14 @@ import random
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from pippin.plan.plan import Plan
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -99,7 +104,26 @@ def _not_compared_first(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     from pippin.machine.drivers.mps import MpsBackend
 
     if "compared_first" not in request.fixturenames:
-        monkeypatch.setattr(MpsBackend, "verifies_first", False)
+        with_traits(monkeypatch, MpsBackend, verifies_first=False)
+
+
+def some_plan(because: str = "so it is", **values: Any) -> Plan:
+    """A plan with these values, and plain ones for the rest; reasons may hold the choice's {name}."""
+    from pippin.plan.plan import Choice, Plan
+
+    plain = {"str": "some", "int": 3, "float": 0.5, "tuple[int, ...]": (), "tuple[str, ...]": ()}
+    kinds = {
+        item.name: str(item.type).removeprefix("Choice[").removesuffix("]")
+        for item in fields(Plan)
+        if item.default is MISSING
+    }
+    choices = {name: Choice(values.pop(name, plain[kind]), because.format(name=name)) for name, kind in kinds.items()}
+    return Plan(**choices, **values)
+
+
+def with_traits(monkeypatch: pytest.MonkeyPatch, driver: Any, **changes: Any) -> None:
+    """A device of this kind, with other traits."""
+    monkeypatch.setattr(driver, "traits", replace(driver.traits, **changes))
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import edit_record, make_rows
+from conftest import edit_record, make_rows, with_traits
 from pippin.errors import PippinError
 from pippin.files import is_staging
 
@@ -503,8 +503,7 @@ def test_any_calls_show_few_shapes_where_the_device_needs_them(trained, monkeypa
 
     monkeypatch.setattr(CpuBackend, "to_device", to_device)
     free = pippin.load(trained, device="cpu")
-    monkeypatch.setattr(CpuBackend, "shape_limit", 8)
-    monkeypatch.setattr(CpuBackend, "packed_attention", None)
+    with_traits(monkeypatch, CpuBackend, shape_limit=8, packed_attention=None)
     bounded = pippin.load(trained, device="cpu")
     draw = random.Random(0)
     words = [word for row in make_rows(60) for word in row["text"].split()]
@@ -520,7 +519,7 @@ def test_any_calls_show_few_shapes_where_the_device_needs_them(trained, monkeypa
         found = bounded.predict(texts)
         assert [answer.label for answer in found] == [answer.label for answer in answers]
         assert [answer.score for answer in found] == pytest.approx([answer.score for answer in answers], abs=1e-5)
-    possible = evaluation_shapes(spread_lengths(bounded.max_length, 8), 256, CpuBackend.evaluation_tokens)
+    possible = evaluation_shapes(spread_lengths(bounded.max_length, 8), 256, CpuBackend.traits.evaluation_tokens)
     assert shapes <= {(size, width) for width, sizes in possible.items() for size in sizes}
     assert sum(map(len, possible.values())) <= 24
     assert unbounded > 24, "else this test shows nothing"

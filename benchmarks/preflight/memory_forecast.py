@@ -86,7 +86,7 @@ def jobs(arguments: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, An
                     max_steps=2, bf16=arguments.precision == "bf16", **flags,
                 )  # fmt: skip
                 job = plan_job(recipe, Terminal(quiet=True), needs_weights=False)
-                plain = replace(job.plan, step=Choice(EAGER, "to be measured"), capacities=Choice((), "none"))
+                plain = job.plan.changed(step=Choice(EAGER, "to be measured"), capacities=Choice((), "none"))
                 yield f"{name}, {batch} x {tokens}, {mode}", replace(job, plan=plain)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,18 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def losses(job: Job, device: str, precision: str, flags: dict[str, Any], forced: dict[str, Any]) -> Figures:
     """The loss of every step, and what the plan chose."""
     import pippin
+    from pippin.commands import planning
     from pippin.engine.steps import compiled as compiling
     from pippin.machine.drivers import get_backend
+    from pippin.models.facts import facts_of
     from pippin.plan import layout
 
     if forced.get("plain"):
-        layout.family_of = lambda config: (None, "the plain way")
+        planning.facts_of = lambda *facts: replace(facts_of(*facts), family=None, no_family="the plain way")
         layout._LEAVE_ALONE = ()
     if "packed_attention" in forced:
-        type(get_backend(device)).packed_attention = None
+        driver = type(get_backend(device))
+        driver.traits = replace(driver.traits, packed_attention=None)
     if forced.get("compile"):
         compiling._COSTS = 0.0
     accumulated = flags.pop("accumulated", 1)

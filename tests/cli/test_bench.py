@@ -11,7 +11,8 @@ from pippin.commands.bench import benchmark as bench_run
 from pippin.commands.bench.folder import as_json
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, TRAINING, Bench, Point, Setting, read_bench
 from pippin.commands.bench.views import bar_charts as bench_charts
-from pippin.machine.machine import Device, Machine
+from pippin.machine.machine import Machine
+from pippin.machine.traits import traits_of
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_from_words_to_charts(run_cli, tiny, monkeypatch):
 def test_machines_are_compared_without_running_anything(run_cli, monkeypatch):
     monkeypatch.setattr(bench_charts, "throughput_panels", lambda benches: [])  # drawing takes a second
     monkeypatch.setattr(bench_charts, "_ENDINGS", (".svg",))
-    machine = Machine("Linux", "6", "x86_64", "3.12", "2.13.0", "4.57.0", 2, None, (Device("cpu", "", None, True),))
+    machine = Machine("Linux", "6", "x86_64", "3.12", "2.13.0", "4.57.0", 2, None, (traits_of("cpu", ""),))
     points = tuple(Point(Setting(TRAINING, "cpu", "fp32", batch), 1000, (2.0,), 500.0, (4.0,)) for batch in (16, 32))
     for name in ("a.json", "b.json"):
         bench = Bench("tiny", "words", machine, "2026-01-02", "0.1", ("cpu",), points, training_rows=1000)

@@ -73,7 +73,7 @@ def test_a_limit_that_is_known_is_planned_for(run, mps):
     asked = [*FLAGS, "--do_train", "--max_steps", 4]
     run(*asked, folder="roomy")
     needed = planned("roomy", "memory")
-    own = MpsBackend.own_memory
+    own = MpsBackend.traits.own_memory_bytes
     for share, folder in ((0.6, "smaller"), (0.25, "narrow")):
         run(*asked, "--memory_limit", (own + share * (needed - own)) / 2**30, folder=folder)
         assert losses(folder) == pytest.approx(losses("roomy"), abs=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,8 +42,7 @@ class Recorded:
 
 
 class RecordingBackend(CpuBackend):
-    packed_attention = "kernel"
-    captures_steps = True
+    traits = replace(CpuBackend.traits, packed_attention="kernel", captures_steps=True)
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from conftest import some_plan
 from pippin.data.collate import collate
 from pippin.data.encoding import Encoded
 from pippin.engine.optimiser import make_optimiser
@@ -14,17 +15,13 @@ from pippin.machine.drivers import get_backend
 from pippin.models.labels import Labels
 from pippin.models.loading import load_config, load_model
 from pippin.models.network import Network
-from pippin.plan.plan import Choice
+from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.tasks.sequence.task import SequenceTask
 
 
-class FixedPlan:
-    """Only what the optimiser reads."""
-
-    learning_rate = Choice(0.1, "")
-    head_learning_rate = Choice(0.4, "")
-    step = Choice("plain calls", "")
+def plan(**settings) -> Plan:
+    return some_plan(learning_rate=0.1, head_learning_rate=0.4, step="plain calls", **settings)
 
 
 @pytest.fixture
@@ -43,10 +40,10 @@ def random_rows(count: int) -> Encoded:
 
 
 def make_step(model, **settings) -> EagerStep:
-    recipe = Recipe(optim="sgd", **settings)
-    optimiser = make_optimiser(model, recipe, FixedPlan())
+    planned = plan(optim="sgd", **settings)
+    optimiser = make_optimiser(model, planned)
     constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
-    return EagerStep(Network(model, get_backend("cpu")), optimiser, constant, SequenceTask(), recipe.max_grad_norm)
+    return EagerStep(Network(model, get_backend("cpu")), optimiser, constant, SequenceTask(), planned.max_grad_norm)
 
 
 def weights(model) -> torch.Tensor:
@@ -79,7 +76,7 @@ def test_clipping_bounds_the_update(model):
 
 
 def test_groups_decay_weights_only_and_give_the_head_its_rate(model):
-    optimiser = make_optimiser(model, Recipe(weight_decay=0.1), FixedPlan())
+    optimiser = make_optimiser(model, plan(weight_decay=0.1))
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     seen = {}
     for group in optimiser.param_groups:
@@ -97,7 +94,7 @@ def test_groups_decay_weights_only_and_give_the_head_its_rate(model):
 def test_same_decay_as_hugging_face(model):
     from transformers.trainer_pt_utils import get_parameter_names
 
-    ours = {id(p) for group in make_optimiser(model, Recipe(weight_decay=0.1), FixedPlan()).param_groups
+    ours = {id(p) for group in make_optimiser(model, plan(weight_decay=0.1)).param_groups
             if group["weight_decay"] for p in group["params"]}  # fmt: skip
     theirs = {name for name in get_parameter_names(model, [torch.nn.LayerNorm]) if "bias" not in name}
     assert {name for name, parameter in model.named_parameters() if id(parameter) in ours} == theirs

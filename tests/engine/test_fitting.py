@@ -10,8 +10,8 @@ import torch
 from training_helpers import OUT_OF_MEMORY, SmallMemory
 
 from conftest import events
+from pippin.commands import train as training
 from pippin.data.encoding import Encoded
-from pippin.engine import session
 from pippin.engine.fitting import FittingStep
 from pippin.engine.steps.eager import EagerStep
 from pippin.machine.drivers.cpu import CpuBackend
@@ -149,7 +149,7 @@ def test_activations_are_recomputed_before_it_ends(bench):
         if recomputes:
             return False
         recomputes.append(1)
-        return recompute_activations(narrow.model, Recipe(), CpuBackend())
+        return recompute_activations(narrow.model, None, CpuBackend())
 
     def fail_before(*_: object) -> None:
         if not recomputes:
@@ -223,8 +223,8 @@ def test_a_whole_job_goes_on(train, word_file, monkeypatch, device):
     flags = ["--do_train", "--per_device_train_batch_size", 32, "--use_cpu"]
     _, expected = train(word_file, *flags, folder="roomy", steps=6)
     memory = SmallMemory(100, OUT_OF_MEMORY[device])
-    load = session.load_model
-    monkeypatch.setattr(session, "load_model", lambda *arguments: memory.watch(load(*arguments)))
+    load = training.load_model
+    monkeypatch.setattr(training, "load_model", lambda *arguments: memory.watch(load(*arguments)))
     out, results = train(word_file, *flags, steps=6)
     told = [event["rows"] for event in events("run", "smaller_batches")]
     assert told
@@ -234,7 +234,7 @@ def test_a_whole_job_goes_on(train, word_file, monkeypatch, device):
 
 
 def test_a_whole_job_goes_on_with_recomputed_activations(train, word_file, monkeypatch):
-    load = session.load_model
+    load = training.load_model
 
     def watched(*arguments: object) -> torch.nn.Module:
         model = load(*arguments)
@@ -246,7 +246,7 @@ def test_a_whole_job_goes_on_with_recomputed_activations(train, word_file, monke
         model.classifier.register_forward_hook(fail_while_all_is_kept)
         return model
 
-    monkeypatch.setattr(session, "load_model", watched)
+    monkeypatch.setattr(training, "load_model", watched)
     out, results = train(word_file, "--do_train", "--per_device_train_batch_size", 4, "--use_cpu", steps=3)
     assert [event["step"] for event in events("run", "recomputing")] == [1]
     assert "activations are recomputed in the backward pass" in " ".join(out.split())

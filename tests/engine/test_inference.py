@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,10 @@ import torch
 from answers import all_logits
 from training_helpers import OUT_OF_MEMORY, SmallMemory
 
-from conftest import FILLER, WORDS, events
+from conftest import FILLER, WORDS, events, with_traits
+from pippin.commands import train as training
 from pippin.data.batches import evaluation_shapes
 from pippin.data.encoding import Encoded
-from pippin.engine import session
 from pippin.engine.inference import MOST_ROWS, Inference
 from pippin.machine.drivers.cpu import CpuBackend
 from pippin.models.labels import Labels
@@ -38,7 +38,7 @@ class Seen:
 
 
 class RecordingBackend(CpuBackend):
-    evaluation_tokens = BUDGET
+    traits = replace(CpuBackend.traits, evaluation_tokens=BUDGET)
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,9 +63,7 @@ def seen(monkeypatch) -> Seen:
         record(shapes, tensor)
         return tensor
 
-    monkeypatch.setattr(CpuBackend, "shape_limit", 8)
-    monkeypatch.setattr(CpuBackend, "packed_attention", None)
-    monkeypatch.setattr(CpuBackend, "evaluation_tokens", BUDGET)
+    with_traits(monkeypatch, CpuBackend, shape_limit=8, packed_attention=None, evaluation_tokens=BUDGET)
     monkeypatch.setattr(CpuBackend, "to_device", to_device)
     return shapes
 
@@ -234,7 +232,7 @@ def test_a_job_and_a_prediction_say_it_once(train, run_cli, word_file, monkeypat
     _, expected = train(word_file, *flags, "--eval_steps", 2, "--use_cpu", folder="roomy")
     code, labels, err = run_cli("predict", "roomy", "--file", word_file, "--device", "cpu")
     assert (code, "memory" in err) == (0, False)
-    for module in (session, predictor):
+    for module in (training, predictor):
         load = module.load_model
         monkeypatch.setattr(module, "load_model", lambda *a, load=load: SmallMemory(64).watch(load(*a)))
     out, results = train(word_file, *flags, "--eval_steps", 2, "--use_cpu")

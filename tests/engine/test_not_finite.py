@@ -12,9 +12,9 @@ from answers import all_logits
 from transformers import AutoTokenizer
 
 from conftest import make_rows
+from pippin.commands import train as training
 from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
-from pippin.engine import session
 from pippin.engine.finite import NoAnswer, NotFinite, all_finite
 from pippin.engine.inference import Inference
 from pippin.engine.steps.eager import EagerStep
@@ -234,7 +234,7 @@ def test_rows_are_numbered_as_in_the_file(run_cli, write_rows, tiny_model, monke
     rows = make_rows(120)
     rows[57]["text"] = "☃"
     unknown = AutoTokenizer.from_pretrained(tiny_model).unk_token_id
-    load = session.load_model
+    load = training.load_model
 
     def load_poisoned(*arguments):
         model = load(*arguments)
@@ -246,7 +246,7 @@ def test_rows_are_numbered_as_in_the_file(run_cli, write_rows, tiny_model, monke
         model.get_input_embeddings().register_forward_hook(poison)
         return model
 
-    monkeypatch.setattr(session, "load_model", load_poisoned)
+    monkeypatch.setattr(training, "load_model", load_poisoned)
     code, err = run_broken(run_cli, write_rows("words.csv", rows), tiny_model, "--num_train_epochs", 2)
     assert code == 2
     numbers = err.partition("words.csv: ")[2].partition(".")[0].split(", ")

@@ -6,16 +6,8 @@ import pytest
 import torch
 from transformers import get_linear_schedule_with_warmup
 
+from conftest import some_plan
 from pippin.engine.optimiser import PlainAdamW, make_schedule
-from pippin.plan.plan import Choice
-from pippin.recipe import Recipe
-
-
-class FixedPlan:
-    """Only what the schedule reads."""
-
-    def __init__(self, steps: int, warmup: int):
-        self.steps, self.warmup_steps = Choice(steps, ""), Choice(warmup, "")
 
 
 def model() -> torch.nn.Module:
@@ -59,7 +51,7 @@ def test_hooks_of_torch_are_called():
 def test_linear_schedule_is_transformers(steps, warmup):
     rates = []
     for make in (
-        lambda optimiser: make_schedule(optimiser, Recipe(), FixedPlan(steps, warmup)),
+        lambda optimiser: make_schedule(optimiser, some_plan(steps=steps, warmup_steps=warmup)),
         lambda optimiser: get_linear_schedule_with_warmup(optimiser, warmup, steps),
     ):
         optimiser = torch.optim.SGD(model().parameters(), lr=0.3)
@@ -76,7 +68,7 @@ def test_linear_schedule_is_transformers(steps, warmup):
 def test_states_of_both_schedules_can_be_exchanged():
     def schedules():
         optimiser = torch.optim.SGD(model().parameters(), lr=0.3)
-        ours = make_schedule(optimiser, Recipe(), FixedPlan(10, 2))
+        ours = make_schedule(optimiser, some_plan(steps=10, warmup_steps=2))
         return ours, get_linear_schedule_with_warmup(torch.optim.SGD(model().parameters(), lr=0.3), 2, 10)
 
     for source, target in (schedules(), schedules()[::-1]):

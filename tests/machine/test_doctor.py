@@ -9,14 +9,15 @@ import pytest
 
 from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.machine.doctor import examine, is_ready
-from pippin.machine.known_problems import KNOWN_PROBLEMS
-from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
+from pippin.machine.faults import NUISANCES, MacFacts
+from pippin.machine.machine import MISSING, Hub, Machine, is_offline
 from pippin.machine.releases import macos_floor, newest_torch
+from pippin.machine.traits import traits_of
 from pippin.records import from_json, to_json
 
 GB = 2**30
-CPU = Device("cpu", "some processor", None, bf16=True)
-GPU = Device("mps", "Apple GPU", 10 * GB, bf16=True)
+CPU = traits_of("cpu", "some processor")
+GPU = traits_of("mps", "Apple GPU", memory_bytes=10 * GB, bf16=True)
 HUB = Hub("https://huggingface.co", "~/.cache/huggingface/hub", True, True, models=3, answers=True)
 
 
@@ -108,9 +109,9 @@ def test_intel_mac():
 
 
 def test_linux_with_a_card():
-    card = Device("cuda", "NVIDIA A10", 24 * GB, bf16=True)
+    card = traits_of("cuda", "NVIDIA A10", memory_bytes=24 * GB, bf16=True)
     assert status(linux(devices=(card, CPU), torch_builds=("cuda", "cpu"))) == {}
-    broken = Device("cuda", "NVIDIA A10", 24 * GB, bf16=True, trouble="RuntimeError: no kernel image")
+    broken = traits_of("cuda", "NVIDIA A10", memory_bytes=24 * GB, bf16=True, trouble="RuntimeError: no kernel image")
     assert "no kernel image" in advice(linux(devices=(broken, CPU), torch_builds=("cuda", "cpu")), "GPU")
     assert "nvidia-smi" in advice(linux(torch_builds=("cuda", "cpu")), "GPU")
 
@@ -121,7 +122,7 @@ def test_linux_without_a_card():
 
 
 def test_gpu_that_fails_or_is_missing():
-    failing = Device("mps", "Apple GPU", 10 * GB, bf16=True, trouble="RuntimeError: Placeholder storage")
+    failing = traits_of("mps", "Apple GPU", memory_bytes=10 * GB, trouble="RuntimeError: Placeholder storage")
     assert "Placeholder storage" in advice(machine(devices=(failing, CPU)), "Apple GPU")
     assert "not built" in advice(machine(devices=(CPU,), torch_builds=("cpu",)), "Apple GPU")
     assert "not available" in advice(machine(devices=(CPU,)), "Apple GPU")
@@ -240,7 +241,7 @@ def test_the_gpus_budget_is_its_own_figure_where_it_is_known():
 def test_memory_of_other_systems():
     assert finding(linux(), "memory").status == OK
     assert status(linux(memory_bytes=4 * GB))["memory"] == NOTE
-    card = Device("cuda", "NVIDIA T4", 15 * GB, bf16=False)
+    card = traits_of("cuda", "NVIDIA T4", memory_bytes=15 * GB, bf16=False)
     assert finding(linux(memory_bytes=4 * GB, devices=(card, CPU)), "memory").status == OK
 
 
@@ -309,8 +310,8 @@ def test_known_problems_are_those_of_the_apple_gpu():
 
 
 def test_every_known_problem_can_be_met_and_left_behind():
-    assert all(problem.is_met_on(machine(release="12.3", torch="2.5.0")) for problem in KNOWN_PROBLEMS)
-    assert not any(problem.is_met_on(machine(release="26.0", torch="2.15.0")) for problem in KNOWN_PROBLEMS)
+    assert all(nuisance.is_on(MacFacts("2.5.0", "12.3", "Apple M1")) for nuisance in NUISANCES)
+    assert not any(nuisance.is_on(MacFacts("2.15.0", "26.0", "Apple M1")) for nuisance in NUISANCES)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ import pytest
 from pippin.machine import faults
 from pippin.machine.drivers import get_backend, mps
 from pippin.machine.faults import HAZARDS, MacFacts, Remedy, hazards_of, most_rows
+from pippin.machine.traits import TRAITS
 from pippin.machine.work import Work
 
 OLD_M1 = MacFacts("2.6.0", "14.5", "Apple M1 Pro")
 NEW_M4 = MacFacts("2.15.0", "26.1", "Apple M4")
 LONG = Work(trains=True, rows=512, length=128)
-CAUSAL = Work(looks_back=True)
+CAUSAL = Work(causal=True)
 UNEVEN = Work(uneven_heads=True)
 
 
@@ -102,9 +103,9 @@ def test_the_tightest_limit_counts():
 @pytest.mark.parametrize(
     ("torch", "work", "expected"),
     [
-        ("2.14.0", Work(looks_back=True, precision="bf16"), ["causal attention", "tokens that see nothing"]),
-        ("2.14.0", Work(looks_back=True, precision="fp16"), ["causal attention", "tokens that see nothing"]),
-        ("2.15.0", Work(looks_back=True, precision="bf16"), ["causal attention", "tokens that see nothing"]),
+        ("2.14.0", Work(causal=True, precision="bf16"), ["causal attention", "tokens that see nothing"]),
+        ("2.14.0", Work(causal=True, precision="fp16"), ["causal attention", "tokens that see nothing"]),
+        ("2.15.0", Work(causal=True, precision="bf16"), ["causal attention", "tokens that see nothing"]),
         ("2.14.0", CAUSAL, ["tokens that see nothing"]),
         ("2.15.0", Work(has_window=True), ["tokens that see nothing"]),
         ("2.14.0", Work(precision="bf16"), []),
@@ -159,12 +160,10 @@ def test_old_macos_has_more():
 def test_the_backend_says_what_it_guards_against(monkeypatch):
     monkeypatch.setattr(mps, "facts", lambda: OLD_M1)
     backend = get_backend("mps")
-    assert list(backend.guards(LONG)) == ["linear gradients"]
-    assert "#177116" in backend.guards(LONG)["linear gradients"]
     rows, why = backend.most_rows(LONG)
     assert rows == 255
     assert "32767 tokens" in why
     for other in ("cpu", "cuda"):
-        assert get_backend(other).guards(LONG) == {}
+        assert hazards_of(TRAITS[other].mac, LONG) == []
         assert get_backend(other).most_rows(LONG) is None
         assert get_backend(other).checkpoint_contexts() is None

@@ -10,9 +10,10 @@ import pytest
 
 from pippin.machine import probe as probing
 from pippin.machine import system
-from pippin.machine.machine import Device, Hub
+from pippin.machine.machine import Hub
+from pippin.machine.traits import traits_of
 
-CPU = Device("cpu", "some processor", None, bf16=True)
+CPU = traits_of("cpu", "some processor")
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_probe_knows_torchs_wheel_and_that_torch_was_there(monkeypatch):
 def test_several_cards_are_each_tried(monkeypatch):
     tried = []
     monkeypatch.setattr(probing, "_trouble", lambda device: tried.append(device) or "")
-    card = Device("cuda", "NVIDIA A10", 24 * 2**30, bf16=True)
+    card = traits_of("cuda", "NVIDIA A10", memory_bytes=24 * 2**30, bf16=True)
     probing._tried((card, card, CPU))
     assert tried == ["cuda:0", "cuda:1", "cpu:0"]
 
@@ -114,7 +115,7 @@ def test_a_fallback_variable_that_torch_cannot_read_is_found_without_torch_stopp
 
     def devices():
         seen.append(os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK"))
-        return (CPU,)
+        return (CPU,), {}
 
     monkeypatch.setattr(probing, "_devices", devices)
     found = probing.probe_thoroughly(lambda address: "")

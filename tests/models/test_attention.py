@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pippin.models.attention import looks_back, window_of, work_of
+from pippin.models.attention import is_causal, window_of, work_of
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 CONFIGS = {
@@ -33,16 +33,16 @@ def test_looks_back_as_the_modules_say(kind):
     with torch.device("meta"):
         model = AutoModelForSequenceClassification.from_config(config)
     causal = any(getattr(module, "is_causal", False) for module in model.modules())
-    assert looks_back(config) == causal
+    assert is_causal(config) == causal
 
 
 def test_encoder_used_as_a_decoder_looks_back():
-    assert looks_back(config_of("bert", is_decoder=True))
+    assert is_causal(config_of("bert", is_decoder=True))
 
 
 def test_heads_and_widths():
     work = work_of(config_of("gpt2"), "bf16")
-    assert (work.heads, work.precision, work.looks_back, work.uneven_heads) == (2, "bf16", True, False)
+    assert (work.heads, work.precision, work.causal, work.uneven_heads) == (2, "bf16", True, False)
     widths = {"qk_nope_head_dim": 16, "qk_rope_head_dim": 8}
     assert work_of(config_of("deepseek_v3", v_head_dim=16, **widths)).uneven_heads
     assert not work_of(config_of("deepseek_v3", v_head_dim=24, **widths)).uneven_heads

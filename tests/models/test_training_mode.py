@@ -49,7 +49,13 @@ def gradient(tiny_model, generator: torch.Generator, device: str, **settings) ->
         for name, child in module.named_children():
             if isinstance(child, torch.nn.Dropout):
                 setattr(module, name, DeviceDropout(generator))
-    prepare_for_training(model, recipe, get_backend(device), recipe.gradient_checkpointing)
+    prepare_for_training(
+        model,
+        get_backend(device),
+        recipe.gradient_checkpointing,
+        recipe.gradient_checkpointing_kwargs,
+        recipe.neftune_noise_alpha,
+    )
     generator.manual_seed(3)
     torch.manual_seed(3)
     model(**INPUTS).logits.square().sum().backward()
@@ -83,7 +89,7 @@ def test_recomputed_gradient_equals_the_kept_one_bit_for_bit(tiny_model, layout,
             model = BertForSequenceClassification(config)
         backend = get_backend("cpu")
         network = make_network(model, backend, "fp32", layout, "first tokens", ())
-        prepare_for_training(model, recipe, backend, recomputes)
+        prepare_for_training(model, backend, recomputes, recipe.gradient_checkpointing_kwargs)
         torch.manual_seed(3)
         network.logits(network.collate(rows, np.arange(4)))  # not in training: nothing is recomputed
         model.train()
@@ -114,7 +120,7 @@ def test_model_without_checkpointing_is_refused():
     model = torch.nn.Linear(1, 1)
     model.supports_gradient_checkpointing = False
     with pytest.raises(PippinError, match="Linear does not offer it"):
-        prepare_for_training(model, Recipe(), get_backend("cpu"), recomputes=True)
+        prepare_for_training(model, get_backend("cpu"), recomputes=True)
 
 
 def test_noise_is_drawn_into_contiguous_memory_while_training_only(monkeypatch):

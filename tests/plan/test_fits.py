@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from test_make import CPU, MAC, NVIDIA, machine, plan
+from test_make import CLASSES, CPU, MAC, NVIDIA, machine, plan
 from transformers import BertConfig
 
-from pippin.machine.drivers.cpu import CpuBackend
-from pippin.machine.drivers.cuda import CudaBackend
-from pippin.machine.drivers.mps import MpsBackend
+from pippin.models.facts import facts_of
 from pippin.plan import fits
-from pippin.plan.make import Rows, make_plan
+from pippin.plan.facts import Rows
+from pippin.plan.make import make_plan
+from pippin.plan.memory import Estimate
 from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
-from pippin.tasks.sequence.known import OWN_CLASSES
 
 LARGE = {"do_train": True, "per_device_train_batch_size": 32}
 
 
-@pytest.fixture(autouse=True)
-def _empty_devices(monkeypatch):
-    """Whatever this computer has."""
-    for backend in (CpuBackend, CudaBackend, MpsBackend):
-        monkeypatch.setattr(backend, "memory_now", lambda self: 0)
-        monkeypatch.setattr(backend, "memory_budget", lambda self: 100 * 2**30)
+MODEL = facts_of(BertConfig(), outputs=2, longest_input=512)
 
 
-def made(limit: float | None = None, devices=(MAC, CPU), length: int = 128, **settings) -> Plan:
+def made(
+    limit: float | None = None,
+    devices=(MAC, CPU),
+    length: int = 128,
+    budget: int | None = 100 * 2**30,
+    estimator=None,
+    **settings,
+) -> Plan:
     asked = {**LARGE, **settings} | ({"memory_limit": limit} if limit else {})
-    rows = Rows(np.full(400, length), (np.array([60]),), outputs=2, has_validation=True, words=30522)
-    return make_plan(recipe_from(asked).recipe, machine(*devices), OWN_CLASSES, BertConfig(), 512, rows)
+    rows = Rows(np.full(400, length), (np.array([60]),), has_validation=True, words=30522)
+    here = machine(*(replace(device, budget_bytes=budget) for device in devices))
+    return make_plan(recipe_from(asked).recipe, here, replace(CLASSES, outputs=2), MODEL, rows, estimator=estimator)
 
 
 def test_nothing_is_done_where_there_is_room():
@@ -121,12 +125,11 @@ def test_other_rows_are_not_left_out_for_memory():
     assert made(2.2, **last).steps.value == made(**last).steps.value == 12
 
 
-def test_nothing_is_known_of_other_models_or_devices(monkeypatch):
+def test_nothing_is_known_of_other_models_or_devices():
     unknown = plan({"memory_limit": 1})
     assert (unknown.memory.value, unknown.memory.reason) == (0, "not known for this kind of model")
-    monkeypatch.setattr(MpsBackend, "memory_budget", lambda self: None)
-    assert made().memory_budget.value == 0
-    assert made().memory.reason.startswith("about 4.6 GB: ")
+    assert made(budget=None).memory_budget.value == 0
+    assert made(budget=None).memory.reason.startswith("about 4.6 GB: ")
 
 
 @pytest.mark.parametrize(
@@ -137,11 +140,16 @@ def test_nothing_is_known_of_other_models_or_devices(monkeypatch):
 def test_batches_of_any_size_are_weighed_by_the_rows_that_there_are(monkeypatch, settings, limit, devices):
     """As many looks as there are different parts of the rows, not as many as rows were asked for."""
     looks = []
-    real = fits._needed
-    monkeypatch.setattr(fits, "_needed", lambda *given: looks.append(1) or real(*given))
+    real = fits.quick_estimator
+
+    def counting(*facts):
+        quick = real(*facts)
+        return lambda plan: looks.append(1) or quick(plan)
+
+    monkeypatch.setattr("pippin.plan.make.quick_estimator", counting)
     asked = {"per_device_train_batch_size": 10**9, **settings}
     huge = made(limit, devices, **asked)
-    assert len(looks) < 200
+    assert len(looks) < 50
     if "gradient_accumulation_steps" not in settings:
         all_rows = made(limit, devices, per_device_train_batch_size=400)
         assert huge.memory.value == all_rows.memory.value
@@ -158,3 +166,22 @@ def test_of_very_many_parts_the_heaviest_are_weighed(monkeypatch):
     few = made(2, per_device_train_batch_size=400, devices=(CPU,))
     monkeypatch.setattr(fits, "_MOST_PARTS", 10**9)
     assert made(2, per_device_train_batch_size=400, devices=(CPU,)) == few
+
+
+def test_another_estimator_decides_in_its_place():
+    """It sees whole plans, and what depends on a change is derived again."""
+    seen = []
+
+    def by_rows(plan: Plan) -> Estimate:
+        seen.append(plan)
+        recorded = plan.step.value == "captured"
+        return Estimate({"rows": plan.micro_batch.value << 30, "recorded steps": 100 << 30 if recorded else 0})
+
+    many = {"max_steps": 1000, "devices": (NVIDIA, CPU), "estimator": by_rows}
+    roomy = made(1000, **many)
+    assert (roomy.step.value, len(roomy.capacities.value) > 0, len(seen)) == ("captured", True, 1)
+    narrow = made(12, **many)
+    assert (narrow.micro_batch.value, narrow.memory.value) == (11, 11 << 30)
+    assert (narrow.step.value, narrow.compiled.value, narrow.capacities.value) == ("plain calls", "never", ())
+    assert made(0.5, **many).activations.value == "kept", "what does not help is not done"
+    assert len(seen) < 25

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from transformers import BertConfig, DebertaV2Config
 
-from pippin import cache
 from pippin.errors import Mistakes, PippinError
-from pippin.models.families import family_of
+from pippin.models.facts import facts_of
+from pippin.plan.facts import Rows
 from pippin.plan.frozen import CORE, IN_MEMORY, NOT_KEPT, NOTHING, ON_DISK, choose_frozen, choose_states, frozen_layers
 from pippin.recipe import Recipe
 from pippin.recipe.reading import recipe_from
 
 CONFIG = BertConfig(num_hidden_layers=6, hidden_size=384)
-supported = pytest.mark.skipif(family_of(CONFIG)[0] is None, reason="transformers without the registry")
+FACTS = facts_of(CONFIG)
+supported = pytest.mark.skipif(FACTS.family is None, reason="transformers without the registry")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,7 @@ supported = pytest.mark.skipif(family_of(CONFIG)[0] is None, reason="transformer
     ],
 )
 def test_what_is_frozen(asked, frozen):
-    choice = choose_frozen(Recipe(**asked), CONFIG)
+    choice = choose_frozen(Recipe(**asked), FACTS.layers)
     assert choice.value == frozen
     assert ("without dropout" in choice.reason) == (frozen != NOTHING)
 
@@ -43,7 +45,7 @@ def test_layers_by_number():
 @pytest.mark.parametrize("asked", [{"freeze": "7"}, {"unfreeze": 7}])
 def test_layers_that_the_model_does_not_have(asked):
     with pytest.raises(PippinError, match="7: the model has 6 layers. Name 0 to 6"):
-        choose_frozen(Recipe(**asked), CONFIG)
+        choose_frozen(Recipe(**asked), FACTS.layers)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +72,13 @@ def test_a_switch_without_effect_is_said():
     assert not recipe_from({"cache_frozen": False, "unfreeze": 0}).notes
 
 
-def states(frozen: str = "3", rows: int = 1000, tokens: int = 10_000, config=CONFIG, pads_left=False, **settings):
-    return choose_states(Recipe(**settings), config, frozen, rows, tokens, pads_left)
+def states(frozen: str = "3", tokens: int = 10_000, model=FACTS, pads_left=False, cache_bytes=8 << 30, **settings):
+    rows = Rows(np.full(900, tokens // 1000), (np.full(100, tokens // 1000),), pads_left=pads_left)
+    return choose_states(Recipe(**settings), model, frozen, rows, cache_bytes)
 
 
 @supported
-def test_by_size_in_memory_or_on_the_disk(monkeypatch):
+def test_by_size_in_memory_or_on_the_disk():
     assert states().value == IN_MEMORY
     assert "15 MB" in states().reason
     assert "each row, 1 MB" in states("core").reason
@@ -83,13 +86,12 @@ def test_by_size_in_memory_or_on_the_disk(monkeypatch):
     large = 1_000_000
     assert states(tokens=large).value == ON_DISK
     assert states("core", tokens=large).value == IN_MEMORY
-    monkeypatch.setattr(cache, "LIMIT_BYTES", 1 << 30)
-    assert states(tokens=large).value == NOT_KEPT
-    monkeypatch.setenv(cache.VARIABLE, "off")
-    assert states().value == IN_MEMORY
-    assert "later runs" not in states().reason
-    assert states(tokens=large).value == NOT_KEPT
-    assert "switched off" in states(tokens=large).reason
+    assert states(tokens=large, cache_bytes=1 << 30).value == NOT_KEPT
+    assert "later runs" in states().reason
+    assert states(cache_bytes=0).value == IN_MEMORY
+    assert "later runs" not in states(cache_bytes=0).reason
+    assert states(tokens=large, cache_bytes=0).value == NOT_KEPT
+    assert "switched off" in states(tokens=large, cache_bytes=0).reason
 
 
 @supported
@@ -97,6 +99,6 @@ def test_where_nothing_is_kept_the_reason_is_said():
     assert states(NOTHING).value == NOT_KEPT
     assert "--cache_frozen" in states(cache_frozen=False).reason
     assert "left" in states(pads_left=True).reason
-    other = states("core", config=DebertaV2Config())
+    other = states("core", model=facts_of(DebertaV2Config()))
     assert other.value == NOT_KEPT
     assert "deberta-v2" in other.reason

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_make import CPU, MAC, plan
+from test_make import CPU, plan
 
 from pippin.errors import PippinError
-from pippin.machine.drivers import mps
 from pippin.machine.faults import MacFacts
+from pippin.machine.traits import apple_gpu
+from pippin.machine.work import Work
 
 FULL = {"per_device_train_batch_size": 512, "pad_to_max_length": True, "max_seq_length": 128}
 
 
-@pytest.fixture
-def old_mac(monkeypatch):
-    monkeypatch.setattr(mps, "facts", lambda: MacFacts("2.12.0", "15.0", "Apple M1"))
+MAC = apple_gpu(MacFacts("2.12.0", "15.0", "Apple M1"), 10 * 2**30)
 
 
-@pytest.mark.usefixtures("old_mac")
 def test_rows_are_put_through_in_equal_parts():
     made = plan(FULL, (MAC, CPU))
     assert made.batch_size.value == 512
@@ -30,13 +28,11 @@ def test_rows_are_put_through_in_equal_parts():
     assert made.steps.value == plan(FULL, (CPU,)).steps.value
 
 
-@pytest.mark.usefixtures("old_mac")
 def test_parts_of_an_accumulated_batch():
     made = plan({**FULL, "per_device_train_batch_size": 256, "gradient_accumulation_steps": 2}, (MAC, CPU))
     assert (made.batch_size.value, made.micro_batch.value) == (512, 128)
 
 
-@pytest.mark.usefixtures("old_mac")
 def test_only_as_long_as_the_training_rows_are():
     short = {"per_device_train_batch_size": 512}
     made = plan(short, (MAC, CPU), lengths=np.full(1000, 60), evaluated=(np.full(9, 512),))
@@ -46,7 +42,6 @@ def test_only_as_long_as_the_training_rows_are():
     assert (few.micro_batch.value, few.guards.value) == (512, ()), "there are never 512 rows"
 
 
-@pytest.mark.usefixtures("old_mac")
 def test_other_devices_take_the_whole_batch():
     made = plan(FULL, (CPU,))
     assert made.micro_batch.value == 512
@@ -54,21 +49,20 @@ def test_other_devices_take_the_whole_batch():
     assert made.guards.reason
 
 
-@pytest.mark.usefixtures("old_mac")
 def test_a_row_that_is_too_long_by_itself_is_refused():
     with pytest.raises(PippinError, match="rows of 40000 tokens are too long .*--max_seq_length.*--use_cpu"):
         plan({"max_seq_length": 40000}, (MAC, CPU), lengths=np.full(100, 40000))
 
 
-@pytest.mark.usefixtures("old_mac")
 def test_checkpointing_is_guarded_when_it_is_asked_for():
     assert plan({"gradient_checkpointing": True}, (MAC, CPU)).guards.value == ("recomputed dropout",)
     assert plan({"gradient_checkpointing": True}, (MAC, CPU), lengths=None).guards.value == (), "nothing is trained"
 
 
-@pytest.mark.usefixtures("old_mac")
-def test_model_that_looks_back():
-    assert plan({}, (MAC, CPU), config={"is_decoder": True}).guards.value == ("tokens that see nothing",)
-    both = plan({"bf16": True}, (MAC, CPU), config={"is_decoder": True}).guards
+def test_causal_model():
+    causal = plan({}, (MAC, CPU), work=Work(causal=True))
+    assert causal.guards.value == ("tokens that see nothing",)
+    assert (causal.attention, plan({}, (MAC, CPU)).attention) == ("eager", None)
+    both = plan({"bf16": True}, (MAC, CPU), work=Work(causal=True)).guards
     assert both.value == ("causal attention", "tokens that see nothing")
     assert "tokens that come later (#195910); " in both.reason

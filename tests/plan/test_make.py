@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pippin.errors import PippinError
-from pippin.machine.machine import Device, Machine
-from pippin.plan.make import Rows, make_plan
+from pippin.machine.faults import MacFacts
+from pippin.machine.machine import Machine
+from pippin.machine.traits import DeviceTraits, apple_gpu, traits_of
+from pippin.machine.work import Work
+from pippin.models.facts import ModelFacts
+from pippin.plan.facts import Rows, TaskFacts
+from pippin.plan.make import make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
-from pippin.tasks.sequence.known import OWN_CLASSES, TASKS
 
-CPU = Device("cpu", "some processor", None, bf16=True)
-MAC = Device("mps", "Apple GPU", 10 * 2**30, bf16=True)
-NVIDIA = Device("cuda", "NVIDIA card", 80 * 2**30, bf16=True)
+CPU = traits_of("cpu", "some processor")
+MAC = apple_gpu(MacFacts("2.13.0", "14.5", "Apple M3"), 10 * 2**30)
+NVIDIA = traits_of("cuda", "NVIDIA card", memory_bytes=80 * 2**30)
+CLASSES = TaskFacts(("accuracy", "f1_macro", "loss"), "accuracy", outputs=6)
+NUMBERS = TaskFacts(("pearson", "mse", "loss"), "pearson", 1, frozenset({"loss", "mse"}))
+MODEL = ModelFacts(hidden_size=384, longest_input=512)
 
 
-def machine(*devices: Device) -> Machine:
+def machine(*devices: DeviceTraits) -> Machine:
     return Machine("Darwin", "14.5", "arm64", "3.11", "2.13.0", "5.22.2", 8, 16 * 2**30, devices)
 
 
-def plan(settings: dict | None = None, devices: tuple[Device, ...] = (CPU,), task=OWN_CLASSES, **rows) -> Plan:
-    config = SimpleNamespace(hidden_size=384, **rows.pop("config", {}))
+def plan(
+    settings: dict | None = None, devices: tuple[DeviceTraits, ...] = (CPU,), task=CLASSES, processes: int = 1, **rows
+) -> Plan:
+    model = replace(MODEL, work=rows.pop("work", Work()))
     lengths = rows.pop("lengths", np.random.default_rng(0).integers(5, 60, 1000))
-    facts = Rows(**{"lengths": lengths, "evaluated": (np.array([60]),), "outputs": 6, "has_validation": True, **rows})
-    return make_plan(recipe_from(settings or {}).recipe, machine(*devices), task, config, 512, facts)
+    facts = Rows(**{"lengths": lengths, "evaluated": (np.array([60]),), "has_validation": True, **rows})
+    here = replace(machine(*devices), processes=processes)
+    return make_plan(recipe_from(settings or {}).recipe, here, task, model, facts)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +55,7 @@ def test_device_flags():
     assert plan({"device": "cuda:0"}, (NVIDIA, CPU)).device.value == "cuda:0"
     with pytest.raises(PippinError, match="there are only 1"):
         plan({"device": "cuda:1"}, (NVIDIA, CPU))
-    with pytest.raises(PippinError, match="--device mps: .*Here there is: cpu"):
+    with pytest.raises(PippinError, match="--device mps: there is no mps device. Here there is: cpu"):
         plan({"device": "mps"})
 
 
@@ -106,14 +116,20 @@ def test_own_choices_evaluate_every_epoch_and_keep_the_last():
     assert (made.best_metric.value, made.patience.value, made.save_steps.value) == ("", 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "metric"), [("mrpc", "combined_score"), ("cola", "matthews_correlation"), ("sst2", "accuracy")]
-)
-def test_the_best_is_judged_by_the_tasks_own_metric(name, metric):
-    made = plan({"load_best_model_at_end": True}, task=TASKS[name])
+@pytest.mark.parametrize(("task", "metric"), [(CLASSES, "accuracy"), (NUMBERS, "pearson")], ids=["classes", "numbers"])
+def test_the_best_is_judged_by_the_tasks_own_metric(task, metric):
+    made = plan({"load_best_model_at_end": True}, task=task)
     assert made.best_metric.value == metric
-    classic = plan({"do_train": True, "eval_strategy": "epoch", "load_best_model_at_end": True}, task=TASKS[name])
+    assert made.keeps_best
+    classic = plan({"do_train": True, "eval_strategy": "epoch", "load_best_model_at_end": True}, task=task)
     assert classic.best_metric.value == "loss", "Hugging Face's default"
+
+
+def test_more_is_better_but_of_errors():
+    best = {"load_best_model_at_end": True}
+    assert plan(best).greater_is_better
+    assert not plan({**best, "metric_for_best_model": "mse"}, task=NUMBERS).greater_is_better
+    assert plan({**best, "metric_for_best_model": "mse", "greater_is_better": True}, task=NUMBERS).greater_is_better
 
 
 def test_patience_keeps_the_best_too():
@@ -166,19 +182,36 @@ def test_epochs_follow_from_max_steps():
 
 
 def test_settings_without_sense_here():
-    with pytest.raises(PippinError, match="--label_smoothing_factor is for classes"):
-        plan({"label_smoothing_factor": 0.1}, task=TASKS["stsb"])
     with pytest.raises(PippinError, match="--eval_on_start: there are no validation rows"):
         plan({"eval_on_start": True}, has_validation=False)
     with pytest.raises(PippinError, match="reduce_lr_on_plateau needs evaluations"):
         plan({"lr_scheduler_type": "reduce_lr_on_plateau", "do_train": True})
 
 
-def test_several_processes_are_refused_with_the_reason(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(PippinError, match="gloo and nccl do not support its tensors"):
-        plan(devices=(MAC, CPU))
-    with pytest.raises(PippinError, match="start it without torchrun"):
-        plan()
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    assert plan().device.value == "cpu"
+def test_several_processes_are_refused_with_the_reason():
+    with pytest.raises(PippinError, match="as 2 processes .* gloo and nccl do not support its tensors"):
+        plan(devices=(MAC, CPU), processes=2)
+    with pytest.raises(PippinError, match="Start it without torchrun"):
+        plan(processes=2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "first"),
+    [
+        ({}, 0),
+        ({"eval_delay": 1.1}, 70),
+        ({"eval_delay": 7, "eval_strategy": "steps"}, 7),
+        ({"eval_delay": 7, "eval_steps": 3}, 7),
+    ],
+)
+def test_the_first_evaluation(settings, first):
+    assert plan({"per_device_train_batch_size": 16, **settings}).first_evaluation == first
+
+
+def test_what_the_user_alone_decides_stands_in_the_plan():
+    made = plan({"optim": "sgd", "seed": 7, "save_steps": 3, "save_strategy": "steps", "save_total_limit": 2})
+    assert (made.optim, made.seed, made.order_seed, made.save_minutes, made.save_total_limit) == ("sgd", 7, 7, 0.0, 2)
+    assert made.keeps_checkpoints
+    assert plan({"save_strategy": "best", "load_best_model_at_end": True}).keeps_checkpoints
+    assert not plan().keeps_checkpoints
+    assert plan({"dataloader_drop_last": True, "per_device_train_batch_size": 8}).drop_last == 8

@@ -19,10 +19,10 @@ from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
 from pippin.engine.steps.eager import EagerStep
 from pippin.machine.drivers import get_backend
+from pippin.models.facts import ModelSize, facts_of
 from pippin.models.network import Network
 from pippin.models.training_mode import prepare_for_training
-from pippin.plan.memory import ModelSize, StepSize, estimate, size_of
-from pippin.recipe import Recipe
+from pippin.plan.memory import StepSize, estimate
 from pippin.tasks.sequence.task import SequenceTask
 
 SIZES = {"hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256}
@@ -34,7 +34,7 @@ def made(device: str, layout: str, precision: str = "fp32", recomputes: bool = F
     backend = get_backend(device)
     model = backend.place(BertForSequenceClassification(config)).train()
     network = make_network(model, backend, precision, layout, "first tokens", ())
-    prepare_for_training(model, Recipe(), backend, recomputes)
+    prepare_for_training(model, backend, recomputes)
     return network
 
 
@@ -71,13 +71,13 @@ def kept_for_backward(network: Network, rows: int, length: int) -> int:
 )
 def test_numbers_in_a_model(model):
     count = sum(parameter.numel() for parameter in model.parameters())
-    size = size_of(model.config, 3)
+    size = facts_of(model.config, 3).size
     assert size.weights == pytest.approx(count, rel=0.005)
     assert (size.layers, size.width, size.inner, size.heads, size.attention_dropout) == (4, 64, 256, 4, 0.1)
 
 
 def test_nothing_is_told_of_a_model_without_sizes():
-    assert size_of(object(), 2) is None
+    assert facts_of(object(), 2).size is None
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_nothing_is_told_of_a_model_without_sizes():
 @pytest.mark.parametrize(("rows", "length"), [(8, 16), (4, 60)])
 def test_what_the_backward_pass_keeps(layout, settings, rows, length):
     network = made("cpu", layout, **settings)
-    size = size_of(network.model.config, 2)
+    size = facts_of(network.model.config, 2).size
     step = StepSize(rows, rows * length, rows * length**2, keeps_scores=size.attention_dropout > 0, first_tokens=True)
     parts = estimate(size, step).parts
     assert sum(parts[name] for name in ACTIVATIONS) == pytest.approx(kept_for_backward(network, rows, length), rel=0.06)
@@ -121,7 +121,7 @@ def test_the_most_that_a_step_holds(mps, rows, parts, recomputes, precision):
     asked = StepSize(
         rows, rows * 64, rows * 64**2, parts, mixed=precision == "bf16", first_tokens=True, recomputes=recomputes
     )
-    assert measured * 0.97 <= estimate(size_of(network.model.config, 2), asked).total <= measured * 1.15
+    assert measured * 0.97 <= estimate(facts_of(network.model.config, 2).size, asked).total <= measured * 1.15
 
 
 BERT = ModelSize(layers=12, width=768, inner=3072, heads=12, vocabulary=30522)

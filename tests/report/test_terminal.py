@@ -7,8 +7,9 @@ import sys
 import pytest
 from rich.cells import cell_len
 
+from conftest import some_plan
 from pippin.machine.check import NOTE, Check
-from pippin.plan.plan import Choice, Plan
+from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
 from pippin.report.report import Report
 from pippin.report.terminal import Terminal
@@ -19,9 +20,11 @@ def plan(**changes) -> Plan:
         "device": "cpu", "precision": "fp32", "max_length": 128, "batch_size": 16, "micro_batch": 16,
         "batching": "windows", "pad_lengths": (8, 16), "learning_rate": 1e-4, "head_learning_rate": 2e-4, "epochs": 3.0,
         "steps": 9, "warmup_steps": 1, "logging_steps": 1, "eval_steps": 3, "save_steps": 0,
-        "best_metric": "accuracy", "patience": 0,
+        "best_metric": "accuracy", "patience": 0, "micro_tokens": 0, "activations": "kept", "updates": "after backward",
+        "saving": "beside the steps", "memory": 0, "word_vectors": 0, "step": "plain calls", "compiled": "never",
+        "frozen": "nothing",
     }  # fmt: skip
-    return Plan(**{name: Choice(value, f"why {name}") for name, value in {**values, **changes}.items()})
+    return some_plan("why {name}", **{**values, **changes})
 
 
 def test_plan_shows_values_and_reasons(screen):

@@ -79,8 +79,8 @@ COMMANDS = {
         ),
         Command(
             "preflight",
-            "Will this job run, fit and finish in time, here or on another Mac?",
-            ("[FILE|FOLDER|RUN] [--flag value ...] [--chip NAME ...] [--compare] [--measure] [--json]",),
+            "Will this job run, fit and finish in time, here or on another computer?",
+            ("[FILE|FOLDER|RUN] [--flag value ...] [--chip NAME ... | --machine FILE] [--compare] [--json]",),
             """
             Takes the words of `pippin train` (or the folder of a run) and answers before anything starts: will it run,
             will it fit, how long will it take? One training step and one evaluation of the real model are run with
@@ -90,6 +90,10 @@ COMMANDS = {
             (
                 ("pippin preflight reviews.csv", "on this computer"),
                 ("pippin preflight reviews.csv --chip m1 --memory 8", "on a small Mac"),
+                (
+                    "pippin preflight reviews.csv --machine machine.json",
+                    "as `pippin doctor --json` described it",
+                ),
                 ("pippin preflight --model google-bert/bert-base-cased --chip m3-max --compare --page macs.html", ""),
             ),
             flags.PreflightFlags,

@@ -16,7 +16,7 @@ def run(line: CommandLine) -> int:
     from pippin.machine.doctor import examine, is_ready
     from pippin.machine.probe import probe_thoroughly
 
-    machine = _load(line.flags.machine) if line.flags.machine else probe_thoroughly()
+    machine = load_machine(line.flags.machine) if line.flags.machine else probe_thoroughly()
     checks = examine(machine)
     ready = is_ready(checks)
     if line.flags.json:
@@ -31,7 +31,7 @@ def run(line: CommandLine) -> int:
     return 0 if ready else 1
 
 
-def _load(file: str) -> Machine:
+def load_machine(file: str) -> Machine:
     from pippin.plain_files import read_json
     from pippin.records import from_json
 

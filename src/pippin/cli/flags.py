@@ -39,6 +39,9 @@ class PreflightFlags(TrainFlags):
     torch: str | None = None
     """Default: the installed one."""
 
+    machine: str | None = None
+    """A computer with any GPU or none, as `pippin doctor --json` described it there."""
+
     compare: bool = False
     """The same job on every chip, by batch size."""
 

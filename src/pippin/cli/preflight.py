@@ -1,4 +1,4 @@
-"""`pippin preflight`: will this job run, will it fit, how long will it take, here or on another Mac?"""
+"""`pippin preflight`: will this job run, will it fit, how long will it take, here or on another computer?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pippin.cli.command_line import CommandLine
+from pippin.cli.doctor import load_machine
 from pippin.cli.flags import PreflightFlags
 from pippin.cli.output_file import output_problem
 from pippin.cli.resume import settings_of_run
@@ -34,7 +35,7 @@ def run(line: CommandLine) -> int:
     prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.commands.planning import plan_job
     from pippin.commands.preflight.run import preflight
-    from pippin.commands.preflight.target import some_mac, this_computer
+    from pippin.commands.preflight.target import some_mac, target_of
     from pippin.commands.preflight.views.words import show_answer
     from pippin.machine.probe import probe
     from pippin.records import to_json
@@ -42,14 +43,18 @@ def run(line: CommandLine) -> int:
 
     here = probe()
     mac: dict[str, Any] = {ours: getattr(flags, name) for name, ours in _DESCRIBES.items() if getattr(flags, name)}
-    target = some_mac(here=here, **mac) if mac else this_computer(here)
+    if mac:
+        target = some_mac(here=here, **mac)
+    elif flags.machine:
+        target = target_of(load_machine(flags.machine), is_here=False)
+    else:
+        target = target_of(here, is_here=True)
     terminal = Terminal(quiet=True)
-    with target.planned_for():
-        job = plan_job(reading.recipe, terminal, target.machine, needs_weights=False)
-        if flags.compare or flags.chart or flags.page:
-            _compare(job, flags, terminal)
-            return 0
-        answer = preflight(job, target, measures=flags.measure)
+    job = plan_job(reading.recipe, terminal, None if target.is_here else target.machine, needs_weights=False)
+    if flags.compare or flags.chart or flags.page:
+        _compare(job, flags, terminal)
+        return 0
+    answer = preflight(job, target, measures=flags.measure)
     if flags.json:
         print(json.dumps({"will": answer.will, **to_json(answer)}, indent=2, ensure_ascii=False))
     else:
@@ -61,8 +66,11 @@ def _contradictions(flags: PreflightFlags) -> Iterator[str]:
     for name in _DESCRIBES:
         if getattr(flags, name) is not None and not flags.chip:
             yield f"--{name} describes a Mac: name its chip, as in --chip m2."
-    if flags.measure and flags.chip:
-        yield "--measure runs on this computer: leave out --chip."
+    for name in ("chip", "machine"):
+        if flags.measure and getattr(flags, name):
+            yield f"--measure runs on this computer: leave out --{name}."
+    if flags.chip and flags.machine:
+        yield "--chip and --machine exclude each other."
     for flag, file, endings in (
         ("--chart", flags.chart, (".png", ".svg", ".pdf")),
         ("--page", flags.page, (".html",)),

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from pippin import cache
 from pippin.data.encoding import Encoded, EncodedSplits, encode
 from pippin.data.examples import Examples
 from pippin.errors import PippinError
 from pippin.machine.check import OLDEST_TORCH, dotted, release
 from pippin.machine.drivers import get_backend
 from pippin.machine.machine import Machine
-from pippin.machine.probe import probe
+from pippin.machine.probe import probe, with_memory
+from pippin.models.facts import ModelFacts, facts_of
 from pippin.models.loading import (
     display_name,
     load_config,
@@ -27,15 +29,18 @@ from pippin.models.loading import (
     resolve_model,
 )
 from pippin.plan.device import choose_device
-from pippin.plan.make import Rows, make_plan
+from pippin.plan.facts import Rows, TaskFacts
+from pippin.plan.fits import Estimator
+from pippin.plan.make import make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.report.terminal import Terminal
 from pippin.runs.model import trained_run
 from pippin.tasks.sequence.dataset import Dataset, prepare
 from pippin.tasks.sequence.sources import find_source
+from pippin.text import memory
 
-#: Up to this share of the memory that there is, the plan's quick estimate is trusted; a step on paper takes a second.
+#: Up to this share of the budget the plan's quick estimate is trusted; a step with fake tensors takes a second.
 _TRUSTED = 0.6
 #: Share of unknown tokens from which something is likely wrong.
 _MANY_UNKNOWN = 0.2
@@ -49,6 +54,7 @@ class PlannedJob:
     rows: EncodedSplits
     config: Any
     """The model's, set up for the labels."""
+    facts: ModelFacts
     tokenizer: Any
     plan: Plan
     other_classes: str = ""
@@ -94,22 +100,25 @@ def plan_job(
     if start is None and needs_weights and recipe.wants_training:
         _check_model(recipe)
     model = recipe.using_model(str(start)) if start else recipe
-    machine = machine or probe()
+    here, machine = machine is None, machine or probe()
     if release(machine.torch) < OLDEST_TORCH:
         raise PippinError(
             f"Pippin needs torch {dotted(OLDEST_TORCH)}, and this is {machine.torch}. See `pippin doctor`."
         )
     # What the device refuses is said before the rows are encoded.
-    warnings = [get_backend(choose_device(recipe, machine).value).check_environment()]
+    device = choose_device(recipe, machine).value
+    warnings = [get_backend(device).check_environment()] if here else []
     labels, other_classes = match_classes(data.labels, model, needs_weights)
     data = data.with_classes(labels)
     config, tokenizer = load_config(model, labels, needs_weights), load_tokenizer(model)
-    limit = longest_input(tokenizer, config)
-    rows = _encode(recipe, data, tokenizer, limit)
+    facts = facts_of(config, labels.outputs, longest_input(tokenizer, config))
+    rows = _encode(recipe, data, tokenizer, facts.longest_input)
     data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
     _check_vocabulary(rows, config)
-    plan = _plan(recipe, machine, data, config, limit, rows)
-    job = PlannedJob(recipe, machine, data, rows, config, tokenizer, plan, other_classes or "")
+    if here:
+        machine = with_memory(machine, device)
+    plan = _plan(recipe, machine, data, facts, rows)
+    job = PlannedJob(recipe, machine, data, rows, config, facts, tokenizer, plan, other_classes or "")
     if needs_weights:  # else it is the forecast that asks
         job = _settled(job)
         if job.plan.memory.value > job.plan.memory_budget.value > 0:
@@ -132,16 +141,27 @@ def _settled(job: PlannedJob) -> PlannedJob:
     needed, budget = job.plan.memory.value, job.plan.memory_budget.value
     if job.recipe.force or job.rows.train is None or not budget or 0 < needed <= _TRUSTED * budget:
         return job
-    from pippin.commands.preflight.settle import settled
+    from pippin.commands.preflight.memory import FakeEstimator
 
-    return settled(job)
+    try:
+        found = replanned(job, estimator=FakeEstimator(job))
+    except Exception:  # a model that must see values cannot be run with fake tensors: the quick estimate has to do
+        return job
+    if (needed := found.plan.memory.value) > budget:
+        raise PippinError(
+            f"this job does not fit into memory: at its smallest it needs {memory(needed)}, and there are "
+            f"{memory(budget)}. `pippin preflight` with the same words says what would fit: --freeze core, a "
+            "smaller model, a lower --max_seq_length. --force tries all the same."
+        )
+    return found
 
 
-def replanned(job: PlannedJob, machine: Machine | None = None, **changes: Any) -> PlannedJob:
+def replanned(
+    job: PlannedJob, machine: Machine | None = None, estimator: Estimator | None = None, **changes: Any
+) -> PlannedJob:
     """The same job with other settings, or for another computer; the rows are not read again."""
     recipe, machine = replace(job.recipe, **changes), machine or job.machine
-    limit = longest_input(job.tokenizer, job.config)
-    plan = _plan(recipe, machine, job.data, job.config, limit, job.rows)
+    plan = _plan(recipe, machine, job.data, job.facts, job.rows, estimator)
     return replace(job, recipe=recipe, machine=machine, plan=plan)
 
 
@@ -159,16 +179,27 @@ def _encode(recipe: Recipe, data: Dataset, tokenizer: Any, limit: int | None) ->
     )
 
 
-def _plan(recipe: Recipe, machine: Machine, data: Dataset, config: Any, limit: int | None, rows: EncodedSplits) -> Plan:
-    facts = Rows(
+def _plan(
+    recipe: Recipe,
+    machine: Machine,
+    data: Dataset,
+    model: ModelFacts,
+    rows: EncodedSplits,
+    estimator: Estimator | None = None,
+) -> Plan:
+    task = data.task
+    task.check(recipe)
+    metrics = (*task.metrics, task.main_metric, "loss")
+    facts = TaskFacts(metrics, task.main_metric, data.labels.outputs, task.lower_is_better)
+    encoded = Rows(
         lengths=rows.train.lengths if rows.train else None,
         evaluated=tuple(split.lengths for split in (*rows.validation.values(), *rows.test.values())),
-        outputs=data.labels.outputs,
         has_validation=bool(rows.validation),
         pads_left=any(split.pad_left for split in rows.all()),
         words=len(np.unique(rows.train.tokens)) if rows.train else 0,
     )
-    return make_plan(recipe, machine, data.task, config, limit, facts)
+    cache_bytes = cache.LIMIT_BYTES if cache.folder() else 0
+    return make_plan(recipe, machine, facts, model, encoded, cache_bytes, estimator)
 
 
 def _check_vocabulary(rows: EncodedSplits, config: Any) -> None:

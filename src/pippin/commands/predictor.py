@@ -22,6 +22,7 @@ from pippin.machine.drivers import get_backend
 from pippin.machine.probe import probe
 from pippin.models.attention import work_of
 from pippin.models.completeness import Loaded
+from pippin.models.facts import facts_of
 from pippin.models.int8 import to_int8
 from pippin.models.loading import load_config, load_model, load_tokenizer, longest_input, require_trained
 from pippin.plan.device import choose_device
@@ -60,7 +61,7 @@ class Predictor:
             raise PippinError(f"{folder} holds no trained model (no config.json). Name a folder that has one.")
         recipe = Recipe(model_name_or_path=folder, device=device)
         backend = get_backend(choose_device(recipe, probe()).value)
-        if int8 and backend.kind != "cpu":
+        if int8 and backend.traits.is_gpu:
             raise PippinError(f"int8 is for the CPU, and the device is {backend.kind}. Leave it out, or choose cpu.")
         labels = require_trained(recipe)
         config, tokenizer = load_config(recipe), load_tokenizer(recipe)
@@ -72,10 +73,11 @@ class Predictor:
         max_length = min(wanted, limit or wanted)
         # Not the plan's pad lengths: those suit the rows of the training, and new texts can be like anything.
         pads_left = tokenizer.padding_side == "left"
-        precision = run.plan.precision.value if run and backend.bf16_by_default else "fp32"
-        layout = choose_layout(recipe, config, backend.kind, precision, max_length, pads_left).value
-        last_layer = choose_last_layer(config, pads_left).value
-        pad_lengths = spread_lengths(max_length, backend.shape_limit)
+        traits, facts = backend.traits, facts_of(config)
+        precision = run.plan.precision.value if run and traits.bf16_by_default else "fp32"
+        layout = choose_layout(recipe, facts, traits, precision, max_length, pads_left).value
+        last_layer = choose_last_layer(facts, pads_left).value
+        pad_lengths = spread_lengths(max_length, traits.shape_limit)
         network = make_network(model, backend, precision, layout, last_layer, pad_lengths)
         network.keep_products_in_half()
         task = SequenceTask(regression=labels.regression, labels=labels)

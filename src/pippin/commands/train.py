@@ -6,10 +6,11 @@ import os
 import secrets
 import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pippin.commands.failures.explained import explained, write_here
 from pippin.commands.planning import PlannedJob, plan_job, read_data
@@ -24,7 +25,9 @@ from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
 from pippin.machine.fallbacks import Fallbacks
-from pippin.plan.plan import Choice
+from pippin.models.completeness import Loaded
+from pippin.models.loading import load_model
+from pippin.plan.plan import Choice, Plan
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
 from pippin.report.card import model_card
@@ -48,9 +51,12 @@ from pippin.runs.predictions import write_predictions
 from pippin.runs.record import Run, now
 from pippin.runs.resume import Start, find_start, named_checkpoint
 from pippin.runs.rules import Changes, changes_since
-from pippin.runs.saving import Saver, checkpoint_bytes, keeps_checkpoints, room_needed, store_of
+from pippin.runs.saving import Saver, checkpoint_bytes, room_needed, store_of
 from pippin.tasks.base import Scorer
 from pippin.text import memory
+
+if TYPE_CHECKING:
+    import torch
 
 
 def run_job(recipe: Recipe, terminal: Terminal) -> Report:
@@ -74,7 +80,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
         backend = get_backend(job.plan.device.value)
         with (
             threads_of(start.record.arithmetic if start else None),
-            deterministic_kernels(recipe.full_determinism, backend),
+            deterministic_kernels(job.plan.full_determinism, backend),
             backend.quick_arithmetic(),
         ):
             report = _run(job, folder, start, backend, terminal)
@@ -83,7 +89,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
 
 
 def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backend, terminal: Terminal) -> Report:
-    recipe, debug = job.recipe, job.recipe.log_level == "debug"
+    plan, debug = job.plan, job.recipe.log_level == "debug"
     run = _new_record(job, backend)
     if start is not None:
         run = replace(run, id=start.record.id, trained=start.record.trained if start.is_trained else None)
@@ -91,17 +97,11 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         run = replace(run, id=folder.before.id, started=folder.before.started)
     with explained(backend, lambda: job.machine, write_here, debug=debug):
         verification = _verify_first(job, backend, terminal)
-        session = Session(
-            recipe,
-            job.plan,
-            job.data.task,
-            job.rows,
-            job.config,
-            start=start.path if start else None,
-            is_trained=bool(start and start.is_trained),
-        )
-    _say_of_model(job, session, terminal)
-    store = folder.store(run.id, recipe.save_total_limit or 1)
+        loaded: list[Loaded] = []
+        load = _loading(job, start, loaded.append)
+        session = Session(plan, job.data.task, job.rows, load, is_trained=bool(start and start.is_trained))
+    _say_of_model(job, loaded[0], terminal)
+    store = folder.store(run.id, plan.save_total_limit)
     store.check_place()
     _check_room(session, folder, store)
     changes = _changes(job, run, start, terminal)
@@ -110,7 +110,7 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         disk_words(folder.path, checkpoint_bytes(session.model)),
         _recorded(folder, job, run, start, changes, terminal) as events,
         explained(backend, lambda: job.machine, folder.write, debug=debug),
-        _fallbacks(recipe, backend, events) as lacking,
+        _fallbacks(plan, backend, events) as lacking,
     ):
         session.inference.notice = events.emit
         if verification:
@@ -119,8 +119,8 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         report = _judged(job, session, folder, outcome, terminal)
         report = replace(report, fallbacks=lacking.by_cost(), verification=verification)
         _publish(folder, report, events)
-        if not keeps_checkpoints(recipe, job.plan):  # they only served to go on
-            store_of(folder, recipe).drop_all()
+        if not plan.keeps_checkpoints:  # they only served to go on
+            store_of(folder, plan).drop_all()
         return report
 
 
@@ -129,7 +129,7 @@ def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
     terminal.say_where(escape(f"{folder.path} is finished: there is nothing to go on with."))
     before = folder.before
     assert before is not None
-    if not keeps_checkpoints(before.recipe, before.plan):  # it may have died while removing them
+    if not before.plan.keeps_checkpoints:  # it may have died while removing them
         folder.store(before.id).drop_all()
     report = read_report(folder.path)
     if report is None:
@@ -155,7 +155,7 @@ def _new_record(job: PlannedJob, backend: Backend) -> Run:
         job.recipe.public(),
         job.machine,
         job.plan,
-        data_card(job.recipe, job.data, job.rows, job.plan),
+        data_card(job.data, job.rows, job.plan),
         job.model,
         now(),
         secrets.token_hex(16),
@@ -165,11 +165,25 @@ def _new_record(job: PlannedJob, backend: Backend) -> Run:
     )
 
 
-def _say_of_model(job: PlannedJob, session: Session, terminal: Terminal) -> None:
+def _loading(
+    job: PlannedJob, start: Start | None, on_loaded: Callable[[Loaded], None]
+) -> Callable[[str | None], torch.nn.Module]:
+    """What loads the job's model, or that of the run that goes on; ``on_loaded`` hears what came out of its file."""
+    source = job.recipe.using_model(str(start.path)) if start else job.recipe
+
+    def take_note(loaded: Loaded) -> None:
+        on_loaded(loaded)
+        if job.rows.train is None or start is not None:
+            loaded.require_whole()
+
+    return lambda attention: load_model(source, job.config, attention, take_note)
+
+
+def _say_of_model(job: PlannedJob, loaded: Loaded, terminal: Terminal) -> None:
     """What did not come out of the model's file."""
-    for text in session.loaded.notes():
+    for text in loaded.notes():
         terminal.note(text)
-    if job.other_classes and not session.loaded.new:
+    if job.other_classes and not loaded.new:
         terminal.warn(job.other_classes)
 
 
@@ -212,7 +226,7 @@ def _trained(
         assert start.record.trained is not None
         return from_json(Outcome, start.record.trained.outcome)
     assert job.data.train is not None
-    with closing(Saver(folder, events, session.model, job.tokenizer, job.recipe, job.plan)) as saver:
+    with closing(Saver(folder, events, session.model, job.tokenizer, job.plan)) as saver:
         state = start.state if start else None
         outcome = session.train(job.data.train, events.emit, saver, state, bool(changes and changes.new_rates))
 
@@ -232,7 +246,7 @@ def _judged(
     results: dict[str, float] = {}
     if outcome and outcome.micro_batch < job.plan.micro_batch.value:
         fitting = Choice(outcome.micro_batch, f"memory ran out with {job.plan.micro_batch.value}")
-        folder.update(plan=replace(job.plan, micro_batch=fitting))
+        folder.update(plan=job.plan.changed(micro_batch=fitting))
     if outcome and rows.train:
         results |= train_results(outcome, len(rows.train), session.model)
         folder.write_json("train_results.json", results)
@@ -250,16 +264,16 @@ def _judged(
 
 def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
     """What a GPU's comparison with the CPU found, before it trains."""
-    if job.rows.train is None or backend.kind == "cpu":
+    if job.rows.train is None or not backend.traits.is_gpu:
         return ""
     from pippin.commands.verify.first import verify_first  # of no use on the CPU, and it takes a moment
 
     return verify_first(job, backend, terminal.say)
 
 
-def _fallbacks(recipe: Recipe, backend: Backend, events: Events) -> AbstractContextManager[Fallbacks]:
-    """Operators that the device lacks run on the CPU and are counted, unless the recipe wants none of that."""
-    if recipe.mps_fallback == "off":
+def _fallbacks(plan: Plan, backend: Backend, events: Events) -> AbstractContextManager[Fallbacks]:
+    """Operators that the device lacks run on the CPU and are counted, unless none of that is wanted."""
+    if plan.mps_fallback == "off":
         return nullcontext(Fallbacks())
     return backend.counting_fallbacks(lambda operator: events.emit("fallback", operator=operator))
 

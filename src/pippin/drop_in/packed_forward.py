@@ -48,7 +48,7 @@ class PackedForward:
     ):
         self.model, self.family, self.backend = model, family, backend
         self.on_refusal, self.in_half, self.known_hooks = on_refusal, in_half, known_hooks
-        packs = backend.packed_attention
+        packs = backend.traits.packed_attention
         self.layout = AttentionLayout(ATTEND[packs] if packs else None)
         self._kept: ExitStack | None = None
         self._keeps = False
@@ -92,7 +92,7 @@ class PackedForward:
             with self._reaching_in(None):
                 return forward(**self._cut(given, lengths))
         order = np.argsort(lengths, kind="stable")
-        packing = packing_of(lengths[order], self.backend.packed_attention == "groups")
+        packing = packing_of(lengths[order], self.backend.traits.packed_attention == "groups")
         if not packing.groups:
             packing = packing.moved(self.backend.to_device)
         places = torch.as_tensor(order, device=given["input_ids"].device)
@@ -125,7 +125,7 @@ class PackedForward:
             if not lengths.all() or (seen != (np.arange(width) < lengths[:, None])).any():
                 return None, "the padding does not stand behind the rows"
         window = attention_window(self.model.config)
-        by_kernel = self.backend.packed_attention == "kernel"
+        by_kernel = self.backend.traits.packed_attention == "kernel"
         in_half = self.in_half or self.model.dtype != torch.float32
         if by_kernel and window and lengths.max() > window and not in_half:
             return None, f"in fp32 no kernel here sees only {window} tokens to either side"

@@ -8,8 +8,6 @@ from typing import Any
 from pippin.drop_in.notices import say
 from pippin.machine.drivers import all_backends
 from pippin.machine.drivers.base import Backend
-from pippin.machine.drivers.cuda import CudaBackend
-from pippin.machine.drivers.mps import MpsBackend
 
 #: Optimisers of bitsandbytes and torchao whose names do not say so.
 _BITSANDBYTES = {"ademamix", "lion_32bit"}
@@ -22,16 +20,17 @@ def refused_by_device(args: Any) -> list[str]:
     backend = _backend_at_hand(args, several)
     if backend is None:
         return []
-    if getattr(args, "use_mps_device", False) and backend.kind != MpsBackend.kind:
+    is_apple = backend.traits.mac is not None
+    if getattr(args, "use_mps_device", False) and not is_apple:
         say(f"use_mps_device: there is no Apple GPU here, or it is not to be used; the device is {backend.kind}.")
-    mistakes = _refused_by_apple(args) if backend.kind == MpsBackend.kind else []
-    if several and backend.kind == MpsBackend.kind:
-        problem = backend.several_processes_problem()
+    mistakes = _refused_by_apple(args) if is_apple else []
+    if several and is_apple:
+        problem = backend.traits.several_processes_problem
         mistakes.append(f"this was started as {processes} processes (WORLD_SIZE), but {problem}.")
     for precision in ("bf16", "fp16"):
-        if getattr(args, precision) and (lacks := backend.precision_problem(precision)):
+        if getattr(args, precision) and (lacks := backend.precision_problems().get(precision)):
             mistakes.append(f"{precision}=True: {lacks}.")
-    if args.tf32 and backend.kind != CudaBackend.kind:
+    if args.tf32 and not backend.traits.tf32:
         mistakes.append("tf32=True: only NVIDIA GPUs have TF32. Leave it out.")
     return mistakes
 

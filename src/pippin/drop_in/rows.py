@@ -20,7 +20,7 @@ def choose_rows(model: Any, args: Any, backend: Backend | None) -> Choice[str]:
     problem = _problem(model, args, backend)
     if problem is not None or backend is None:
         return Choice(AS_GIVEN, problem or "")
-    if backend.packed_attention is None:
+    if backend.traits.packed_attention is None:
         return Choice(CUT, "columns that are padding in every row are left out, the last layer computes first tokens")
     return Choice(PACKED, "end to end without padding, the last layer computes first tokens")
 
@@ -45,10 +45,10 @@ def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
         return "use_liger_kernel replaces parts of the model"
     if args.neftune_noise_alpha:
         return "neftune_noise_alpha scales its noise by a row's padded length"
-    if args.full_determinism and backend.packed_attention == "kernel":
+    if args.full_determinism and backend.traits.packed_attention == "kernel":
         return "full_determinism rules out the device's own attention"
     problem = _problem_of_model(model)
-    if problem is None and backend.packed_attention == "kernel":
+    if problem is None and backend.traits.packed_attention == "kernel":
         config = _core(model).config
         if config.hidden_size // config.num_attention_heads % 8:
             return "the device's own attention wants heads of another width"

@@ -18,7 +18,7 @@ def arithmetic(backend: Backend) -> dict[str, str]:
         "torch": torch.__version__,
         "transformers": version("transformers"),
         "processor": torch.backends.cpu.get_cpu_capability(),
-        **({"threads": str(torch.get_num_threads())} if backend.kind == "cpu" else {}),
+        **({"threads": str(torch.get_num_threads())} if not backend.traits.is_gpu else {}),
     }
 
 

@@ -54,7 +54,7 @@ class Features:
         self.network, self.part, self.keep, self.settings, self.fresh = network, part, keep, settings, fresh
         self.plain = network.collate
         """Batches without states."""
-        self.most_tokens = network.backend.evaluation_tokens
+        self.most_tokens = network.backend.traits.evaluation_tokens
         self._kept: dict[int, tuple[Encoded, torch.Tensor | None]] = {}
 
     def __call__(self, encoded: Encoded, rows: np.ndarray) -> torch.Tensor:
@@ -131,7 +131,7 @@ class Features:
 
     def _states(self, encoded: Encoded, wanted: int) -> torch.Tensor:
         """The states of the first rows, end to end."""
-        if self.network.backend.packed_attention == "groups" and len(encoded) < _FEWEST_ROWS:
+        if self.network.backend.traits.packed_attention == "groups" and len(encoded) < _FEWEST_ROWS:
             encoded = _with_short_rows(encoded, _FEWEST_ROWS - len(encoded))
         batch = replace(self.plain, equal_lengths=True)(encoded, np.arange(len(encoded)))
         with repeatable(self._run, batch):

@@ -101,7 +101,7 @@ class Inference:
 
     def _plan_replays(self, lengths: np.ndarray) -> None:
         """Shapes for batches like these, where the device records its work and they are many."""
-        if self.replays is not None or not (self.backend.captures_steps and self._in_input_order):
+        if self.replays is not None or not (self.backend.traits.captures_steps and self._in_input_order):
             return
         totals = [lengths[rows].sum() for rows, _ in self._batches(lengths)]
         if len(totals) >= _WORTH_RECORDING:
@@ -125,7 +125,7 @@ class Inference:
 
     def _batches(self, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """The rows of each batch, and the number of rows that the device is shown."""
-        most_rows, tokens = self.most_rows or MOST_ROWS, self.fitting_tokens or self.backend.evaluation_tokens
+        most_rows, tokens = self.most_rows or MOST_ROWS, self.fitting_tokens or self.backend.traits.evaluation_tokens
         pad_lengths = self.network.collate.pad_lengths
         if pad_lengths:
             return fixed_order(lengths, pad_lengths, most_rows, tokens)

@@ -20,7 +20,6 @@ from pippin.engine.steps.eager import EagerStep
 from pippin.errors import PippinError
 from pippin.machine.drivers.base import Backend
 from pippin.plan.plan import Plan
-from pippin.recipe import Recipe
 
 #: Hears what happens: its kind, and facts by name.
 Emit = Callable[..., None]
@@ -84,7 +83,6 @@ class Progress:
 class Training:
     """All that the loop works with."""
 
-    recipe: Recipe
     plan: Plan
     backend: Backend
     step: EagerStep
@@ -105,29 +103,29 @@ class Training:
 
 def train(job: Training) -> Outcome:
     """Train the model in place and leave the best (or last) weights in it."""
-    recipe, plan = job.recipe, job.plan
+    plan = job.plan
     meter = Meter(job.backend, plan.steps.value, job.emit, job.not_finite)
     now = _start(job, meter)
     job.step.model.train()
-    if recipe.eval_on_start and now.step == 0:
+    if plan.eval_on_start and now.step == 0:
         _evaluate(job, now, meter, follow=False)
-    for epoch, rows in steps_of(recipe, plan, job.encoded.lengths, now.step):
+    for epoch, rows in steps_of(plan, job.encoded.lengths, now.step):
         if now.stopped_early:
             break
         now.step, now.epoch = now.step + 1, epoch
         with repeatable(job.fitting.repeat, rows):
             loss, norm, tokens = job.fitting(rows, now.step)
             meter.add(loss, norm, rows, tokens)
-            if _is_due(plan.logging_steps.value, now, plan) or (now.step == 1 and recipe.logging_first_step):
+            if _is_due(plan.logging_steps.value, now, plan) or (now.step == 1 and plan.logging_first_step):
                 job.emit("log", **_place(now), learning_rate=job.step.learning_rate, **meter.read())
         is_best = False
-        if _is_due(plan.eval_steps.value, now, plan) and _past_delay(recipe, now):
+        if _is_due(plan.eval_steps.value, now, plan) and now.step >= plan.first_evaluation:
             is_best = _evaluate(job, now, meter)
-        keeps_it = is_best and (_keeps_best(job) or recipe.save_strategy == "best")
+        keeps_it = is_best and (plan.keeps_best or plan.saves_best)
         if keeps_it or _is_due(plan.save_steps.value, now, plan) or job.saver.is_due():
             _save(job, now, meter)
         job.saver.look()
-        if recipe.torch_empty_cache_steps and now.step % recipe.torch_empty_cache_steps == 0:
+        if plan.torch_empty_cache_steps and now.step % plan.torch_empty_cache_steps == 0:
             job.backend.empty_cache()
         relief = job.backend.relieve()
         if relief is not None:
@@ -207,7 +205,7 @@ def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> N
             "random": random_state(job.backend),
             **optimiser_state(job.step),
         }
-        job.saver.save(now.step, state, now.best.step if now.best and _keeps_best(job) else None, goes_on)
+        job.saver.save(now.step, state, now.best.step if now.best and job.plan.keeps_best else None, goes_on)
         if not goes_on:
             job.saver.wait()
 
@@ -215,7 +213,7 @@ def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> N
 def _restore_best(job: Training, now: Progress) -> int:
     """Leave the best weights in the model; returns their step."""
     best = now.best
-    if best is None or not _keeps_best(job) or best.step in (0, now.step):
+    if best is None or not job.plan.keeps_best or best.step in (0, now.step):
         return now.step
     problem = job.saver.restore(best.step)
     if problem is not None:
@@ -228,14 +226,5 @@ def _place(now: Progress) -> dict[str, float]:
     return {"step": now.step, "epoch": round(now.epoch, 4)}
 
 
-def _keeps_best(job: Training) -> bool:
-    return job.recipe.load_best_model_at_end or job.plan.patience.value > 0
-
-
 def _is_due(interval: int, now: Progress, plan: Plan) -> bool:
     return interval > 0 and (now.step % interval == 0 or now.step == plan.steps.value)
-
-
-def _past_delay(recipe: Recipe, now: Progress) -> bool:
-    by_steps = recipe.eval_strategy == "steps" or (recipe.eval_strategy is None and recipe.eval_steps is not None)
-    return (now.step if by_steps else now.epoch) >= recipe.eval_delay

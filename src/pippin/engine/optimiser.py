@@ -1,4 +1,4 @@
-"""Optimiser and schedule from the recipe's names."""
+"""Optimiser and schedule, by transformers' names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pippin.engine.half_state import HalfStateAdamW
 from pippin.errors import PippinError
 from pippin.plan.plan import Plan
 from pippin.plan.steps import CAPTURED
-from pippin.recipe import Recipe
 
 
 class PlainAdamW(torch.optim.AdamW):
@@ -28,23 +27,23 @@ class PlainAdamW(torch.optim.AdamW):
     step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
 
 
-def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.optim.Optimizer:
+def make_optimiser(model: torch.nn.Module, plan: Plan) -> torch.optim.Optimizer:
     """The optimiser over the trainable parameters; biases and norms get no weight decay, the head its own rate."""
     learning_rate = plan.learning_rate.value
-    groups = _parameter_groups(model, recipe.weight_decay, learning_rate, plan.head_learning_rate.value)
-    if recipe.optim_state == "bf16":
-        betas = (recipe.adam_beta1, recipe.adam_beta2)
-        return HalfStateAdamW(groups, learning_rate, betas, recipe.adam_epsilon)
-    if recipe.optim.startswith("adamw"):
+    groups = _parameter_groups(model, plan.weight_decay, learning_rate, plan.head_learning_rate.value)
+    if plan.optim_state == "bf16":
+        betas = (plan.adam_beta1, plan.adam_beta2)
+        return HalfStateAdamW(groups, learning_rate, betas, plan.adam_epsilon)
+    if plan.optim.startswith("adamw"):
         return PlainAdamW(
             groups,
             lr=learning_rate,
-            betas=(recipe.adam_beta1, recipe.adam_beta2),
-            eps=recipe.adam_epsilon,
-            fused=recipe.optim == "adamw_torch_fused",
+            betas=(plan.adam_beta1, plan.adam_beta2),
+            eps=plan.adam_epsilon,
+            fused=plan.optim == "adamw_torch_fused",
             capturable=plan.step.value == CAPTURED,
         )
-    if recipe.optim == "adafactor":
+    if plan.optim == "adafactor":
         from transformers.optimization import Adafactor
 
         return Adafactor(groups, lr=learning_rate, scale_parameter=False, relative_step=False)
@@ -53,29 +52,29 @@ def make_optimiser(model: torch.nn.Module, recipe: Recipe, plan: Plan) -> torch.
         "adagrad": torch.optim.Adagrad,
         "rmsprop": torch.optim.RMSprop,
     }
-    return plain[recipe.optim](groups, lr=learning_rate)
+    return plain[plan.optim](groups, lr=learning_rate)
 
 
-def make_schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, plan: Plan, greater: bool = True) -> Any:
-    """transformers' schedule of that name; ``greater``: whether more of the metric that decides is better."""
-    if recipe.lr_scheduler_type == "linear" and not recipe.lr_scheduler_kwargs:
+def make_schedule(optimiser: torch.optim.Optimizer, plan: Plan) -> Any:
+    """transformers' schedule of that name."""
+    if plan.lr_scheduler_type == "linear" and not plan.lr_scheduler_kwargs:
         return _linear(optimiser, plan.warmup_steps.value, plan.steps.value)
     from transformers.optimization import get_scheduler
 
-    settings = dict(recipe.lr_scheduler_kwargs or {})
-    if recipe.lr_scheduler_type == "reduce_lr_on_plateau":
-        settings.setdefault("mode", "max" if greater else "min")
+    settings = dict(plan.lr_scheduler_kwargs or {})
+    if plan.lr_scheduler_type == "reduce_lr_on_plateau":
+        settings.setdefault("mode", "max" if plan.greater_is_better else "min")
     try:
         return get_scheduler(
-            recipe.lr_scheduler_type,
+            plan.lr_scheduler_type,
             optimiser,
             num_warmup_steps=plan.warmup_steps.value,
             num_training_steps=plan.steps.value,
             scheduler_specific_kwargs=settings,
         )
     except (TypeError, ValueError) as error:
-        arguments = f" with --lr_scheduler_kwargs {recipe.lr_scheduler_kwargs}" if recipe.lr_scheduler_kwargs else ""
-        raise PippinError(f"--lr_scheduler_type {recipe.lr_scheduler_type}{arguments} is refused: {error}.") from None
+        arguments = f" with --lr_scheduler_kwargs {plan.lr_scheduler_kwargs}" if plan.lr_scheduler_kwargs else ""
+        raise PippinError(f"--lr_scheduler_type {plan.lr_scheduler_type}{arguments} is refused: {error}.") from None
 
 
 def _linear(optimiser: torch.optim.Optimizer, warmup: int, steps: int) -> torch.optim.lr_scheduler.LambdaLR:

@@ -7,18 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from pippin.data.batches import training_order
-from pippin.plan.guards import asked_rows
 from pippin.plan.plan import Plan
-from pippin.recipe import Recipe
 
 
-def steps_of(recipe: Recipe, plan: Plan, lengths: np.ndarray, done: int = 0) -> Iterator[tuple[float, np.ndarray]]:
+def steps_of(plan: Plan, lengths: np.ndarray, done: int = 0) -> Iterator[tuple[float, np.ndarray]]:
     """The rows of each step after those that are done, and the epoch reached with it."""
     epoch = passed = 0
     while passed < plan.steps.value:
-        order = training_order(lengths, plan.batch_size.value, plan.batching.value, recipe.order_seed, epoch)
-        if recipe.dataloader_drop_last:
-            order = _without_short_end(order, asked_rows(recipe, plan.batch_size.value))
+        order = training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch)
+        if plan.drop_last:
+            order = _without_short_end(order, plan.drop_last)
         for place, rows in enumerate(order[: plan.steps.value - passed], 1):
             passed += 1
             if passed > done:

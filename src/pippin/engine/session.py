@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,16 +26,12 @@ from pippin.engine.steps.eager import EagerStep
 from pippin.engine.steps.in_backward import InBackwardStep
 from pippin.machine.awake import kept_awake
 from pippin.machine.drivers import get_backend
-from pippin.models.attention import work_of
-from pippin.models.completeness import Loaded
-from pippin.models.loading import load_model
 from pippin.models.training_mode import prepare_for_training, recompute_activations
 from pippin.models.used_rows import train_used_rows
 from pippin.plan.fits import IN_BACKWARD, RECOMPUTED
 from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Plan
 from pippin.plan.steps import NEVER
-from pippin.recipe import Recipe
 from pippin.tasks.base import Task
 
 
@@ -48,37 +43,23 @@ class Session:
 
     def __init__(
         self,
-        recipe: Recipe,
         plan: Plan,
         task: Task,
         rows: EncodedSplits,
-        config: Any,
-        load: Callable[[Recipe, Any, str | None], Any] | None = None,
-        start: Path | None = None,
+        load: Callable[[str | None], Any],
         is_trained: bool = False,
     ):
-        """``load`` gives another model than the recipe's. ``start`` holds that of a run which goes on or is trained."""
-        self.recipe, self.plan, self.task, self.rows = recipe, plan, task, rows
+        """``load`` gives the model, with the attention of that name."""
+        self.plan, self.task, self.rows = plan, task, rows
         self.backend = get_backend(plan.device.value)
-        if recipe.tf32 is not None:
-            self.backend.set_tf32(recipe.tf32)
-        seed_everything(recipe.seed, self.backend)  # the new head draws from here
-        attention = self.backend.attention(work_of(config, plan.precision.value))
-        source = recipe if start is None else recipe.using_model(str(start))
-        self.loaded = Loaded()
-        """What became of the tensors in the model's file."""
-
-        def take_note(loaded: Loaded) -> None:
-            self.loaded = loaded
-            if rows.train is None or start is not None:
-                loaded.require_whole()
-
-        model = load(source, config, attention) if load else load_model(source, config, attention, take_note)
-        self.model: Any = self.backend.place(model)
+        if plan.tf32 is not None:
+            self.backend.set_tf32(plan.tf32)
+        seed_everything(plan.seed, self.backend)  # the new head draws from here
+        self.model: Any = self.backend.place(load(plan.attention))
         self.network = network_for(plan, self.model, self.backend, plan.precision.value)
         if rows.train and plan.frozen.value != NOTHING:
-            freeze(self.network, plan, f"tf32 {recipe.tf32}", rows.train.pad_left, recipe.overwrite_cache)
-        self.inference = Inference(self.network, recipe.per_device_eval_batch_size)
+            freeze(self.network, plan, f"tf32 {plan.tf32}", rows.train.pad_left, plan.overwrite_cache)
+        self.inference = Inference(self.network, plan.per_device_eval_batch_size)
         self._recomputes = plan.activations.value == RECOMPUTED
         self.step = self._make_step() if rows.train and not is_trained else None
 
@@ -96,19 +77,18 @@ class Session:
         """
         assert self.rows.train is not None
         assert self.step is not None
-        seed_everything(self.recipe.seed, self.backend)  # dropout draws from here on, whatever loading drew
+        seed_everything(self.plan.seed, self.backend)  # dropout draws from here on, whatever loading drew
         emit("started", steps=self.plan.steps.value)
         if isinstance(self.step, CapturedStep) and self.plan.compiled.value != NEVER:
             self.step.compiling = Compiling(self.step, self.plan.steps.value - (state["step"] if state else 0), emit)
         with (
-            kept_awake(self.recipe.keep_awake, lambda: emit("kept_awake")),
+            kept_awake(self.plan.keep_awake, lambda: emit("kept_awake")),
             self.backend.watching_memory(),
             self.backend.own_stream(),
             Interrupts() as interrupts,
         ):
             outcome = train(
                 Training(
-                    recipe=self.recipe,
                     plan=self.plan,
                     backend=self.backend,
                     step=self.step,
@@ -143,22 +123,22 @@ class Session:
         return FittingStep(self.step, self.rows.train, size, notice, tokens, self._recompute_activations)
 
     def _best(self) -> BestSoFar | None:
-        metric, greater = self.plan.best_metric.value, self.recipe.greater_is_better
-        if not metric:
+        plan = self.plan
+        if not plan.best_metric.value:
             return None
-        if greater is None:
-            greater = metric not in self.task.lower_is_better
-        return BestSoFar(metric, greater, self.plan.patience.value, self.recipe.early_stopping_threshold)
+        return BestSoFar(
+            plan.best_metric.value, plan.greater_is_better, plan.patience.value, plan.early_stopping_threshold
+        )
 
     def _make_step(self) -> EagerStep:
         assert self.rows.train is not None
         if self.plan.word_vectors.value:
             train_used_rows(self.model, np.append(self.rows.train.tokens, self.rows.train.pad_token))
-        prepare_for_training(self.model, self.recipe, self.backend, self._recomputes)
-        optimiser = make_optimiser(self.model, self.recipe, self.plan)
-        greater = self.plan.best_metric.value not in self.task.lower_is_better
-        schedule = make_schedule(optimiser, self.recipe, self.plan, greater)
-        parts = (self.network, optimiser, schedule, self.task, self.recipe.max_grad_norm)
+        settings, noise = self.plan.gradient_checkpointing_kwargs, self.plan.neftune_noise_alpha
+        prepare_for_training(self.model, self.backend, self._recomputes, settings, noise)
+        optimiser = make_optimiser(self.model, self.plan)
+        schedule = make_schedule(optimiser, self.plan)
+        parts = (self.network, optimiser, schedule, self.task, self.plan.max_grad_norm)
         if self.plan.updates.value == IN_BACKWARD:
             return InBackwardStep(*parts)
         if not self.plan.capacities.value:
@@ -168,7 +148,8 @@ class Session:
 
     def _recompute_activations(self) -> bool:
         """The last resort of a step that does not fit; False where there is none."""
-        if self._recomputes or not recompute_activations(self.model, self.recipe, self.backend):
+        settings = self.plan.gradient_checkpointing_kwargs
+        if self._recomputes or not recompute_activations(self.model, settings, self.backend):
             return False
         self._recomputes = True
         if isinstance(self.step, CapturedStep):

@@ -35,15 +35,6 @@ def release(text: str, parts: int = 2) -> tuple[int, ...]:
     return tuple(numbers + [0] * (parts - len(numbers)))
 
 
-def gigabytes(count: int) -> str:
-    """Bytes for people.
-
-    >>> gigabytes(8 * 2**30)
-    '8.0 GB'
-    """
-    return f"{count / 2**30:.1f} GB"
-
-
 def dotted(numbers: tuple[int, ...]) -> str:
     """A version for people.
 

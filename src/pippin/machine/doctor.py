@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pippin.machine.check import BAD, NOTE, OK, OLDEST_TORCH, Check, release
-from pippin.machine.drivers.cpu import CpuBackend
-from pippin.machine.drivers.cuda import CudaBackend
 from pippin.machine.known_problems import known_problems
 from pippin.machine.mac_checks import is_arm, mac_gpu_checks, mac_memory, mac_system_checks
-from pippin.machine.machine import MISSING, Device, Machine
+from pippin.machine.machine import MISSING, Machine
 from pippin.machine.surroundings import surroundings
+from pippin.machine.traits import CUDA, DeviceTraits
 from pippin.text import memory
 
 _OLDEST_PYTHON, _OLDEST_TRANSFORMERS = (3, 10), (4, 40)
@@ -46,7 +45,7 @@ def _processor(machine: Machine) -> Check:
     return Check("processor", OK, f"{machine.chip or machine.architecture}, {machine.cpu_cores} cores")
 
 
-def _tried(device: Device) -> str:
+def _tried(device: DeviceTraits) -> str:
     return "" if device.trouble is None else "; a small training step on it was right"
 
 
@@ -100,7 +99,7 @@ def _family(architecture: str) -> str:
 
 def _cards(machine: Machine) -> Iterator[Check]:
     """Linux and Windows: the CPU always works; a GPU is used when torch finds one, be it an emulated one."""
-    cards = [device for device in machine.devices if device.kind != CpuBackend.kind]
+    cards = [device for device in machine.devices if device.is_gpu]
     for card in cards:
         if card.trouble:
             todo = "Check the driver with `nvidia-smi`, and that torch's CUDA fits it."
@@ -109,7 +108,7 @@ def _cards(machine: Machine) -> Iterator[Check]:
             size = f", {memory(card.memory_bytes)}" if card.memory_bytes else ""
             bf16 = "bfloat16" if card.bf16 else "no bfloat16: use --fp16 for half precision"
             yield Check("GPU", OK, f"{card.name}{size}, {bf16}{_tried(card)}")
-    if not cards and CudaBackend.kind in machine.torch_builds:
+    if not cards and CUDA in machine.torch_builds:
         why = "torch was built for CUDA and finds no card; training runs on the CPU"
         yield Check("GPU", NOTE, "none found", why, "Where there is a card: check the driver with `nvidia-smi`.")
     elif not cards:
@@ -119,10 +118,10 @@ def _cards(machine: Machine) -> Iterator[Check]:
 
 def _cpu(machine: Machine) -> Iterator[Check]:
     for device in machine.devices:
-        if device.kind == CpuBackend.kind and device.trouble:
+        if not device.is_gpu and device.trouble:
             why = "a small training step on it failed, so torch itself is damaged"
             yield Check("CPU", BAD, device.trouble, why, _REINSTALL_TORCH)
-        elif device.kind == CpuBackend.kind:
+        elif not device.is_gpu:
             yield Check("CPU", OK, "a small training step on it was right")
 
 
@@ -130,7 +129,7 @@ def _memory(machine: Machine) -> Iterator[Check]:
     if machine.memory_bytes is None:
         return
     found = memory(machine.memory_bytes)
-    if machine.memory_bytes < _LITTLE_MEMORY and not any(dev.kind == CudaBackend.kind for dev in machine.devices):
+    if machine.memory_bytes < _LITTLE_MEMORY and not any(device.is_gpu for device in machine.devices):
         todo = "Start with --per_device_train_batch_size 8, and close other programs."
         yield Check("memory", NOTE, found, "enough for models like MiniLM; BERT-base needs care", todo)
     else:

@@ -1,4 +1,4 @@
-"""Faults of torch on the Apple GPU that give wrong results without an error, and what Pippin does about each.
+"""Faults of torch on the Apple GPU: what goes wrong, on which Macs, and what Pippin does about each.
 
 Plain data and pure functions, without torch. Sources are numbers of PyTorch's tracker, where others reported and mended
 these faults; nothing was measured by us on a Mac. Which release brings a fix was looked up in the code of the macOS
@@ -54,6 +54,7 @@ class Remedy(str, Enum):
     INPUT_GRADIENT = "the gradient of the layer's input is asked for as well"
     REFUSAL = "the job is refused, with what to do instead"
     KEPT_OFF = "it cannot happen: what leads to it is never done"
+    ADVICE = "nothing: it is slow, large or loud, but not wrong, and the doctor says what helps"
 
 
 def _never(work: Work) -> bool:
@@ -64,7 +65,7 @@ def _never(work: Work) -> bool:
 class Hazard:
     name: str
     wrong: str
-    """What goes wrong, unseen."""
+    """What goes wrong: unseen, but for nuisances."""
     source: str
     remedy: Remedy
     evidence: str
@@ -81,6 +82,8 @@ class Hazard:
     """Whether a job would meet it, where the plan can tell."""
     most_rows: Callable[[Work], int] | None = None
     """For fewer rows: how many are safe at once; 0: not even one."""
+    way_round: str = ""
+    """What helps where nothing can be updated."""
 
     def is_on(self, mac: MacFacts) -> bool:
         """Whether a Mac has this fault. A chip of unknown generation is taken for one that has."""
@@ -180,7 +183,7 @@ HAZARDS: tuple[Hazard, ...] = (
         "#195910",
         Remedy.PLAIN_ATTENTION,
         "closed in September 2026, but 2.15.0's wheel asks Metal for the same as 2.14.0's: the fix was not found in it",
-        met_by=lambda work: work.looks_back and work.precision != "fp32",
+        met_by=lambda work: work.causal and work.precision != "fp32",
     ),
     # A row of padding alone there is none of: each row has a token (see data/encoding.py).
     Hazard(
@@ -189,7 +192,7 @@ HAZARDS: tuple[Hazard, ...] = (
         "#156707, #167515",
         Remedy.PLAIN_ATTENTION,
         "#157727 is in 2.9.0's wheel and not in 2.8.0's, but mends one way of several; #167515 is open",
-        met_by=lambda work: work.looks_back or work.has_window,
+        met_by=lambda work: work.causal or work.has_window,
     ),
     Hazard(
         "uneven heads",
@@ -265,16 +268,75 @@ HAZARDS: tuple[Hazard, ...] = (
     ),
 )
 
+#: Faults that do not make results wrong. Those of releases that Pippin does not take are left out.
+NUISANCES: tuple[Hazard, ...] = (
+    Hazard(
+        "new shapes",
+        "every new batch shape takes memory that is never given back",
+        "#181485",
+        Remedy.ADVICE,
+        "April 2026: in 2.13.0's wheel emptying the cache drops graphs, in 2.12.0's not",
+        fixed_in=(2, 13),
+        way_round="leave padding to Pippin, which keeps to few shapes",
+    ),
+    Hazard(
+        "isneginf",
+        "attention over padded rows may run partly on the CPU, which is slow",
+        "the wheels' lists of operators",
+        Remedy.ADVICE,
+        "masked attention calls it, and 2.6 brought its kernel",
+        fixed_in=(2, 6),
+    ),
+    Hazard(
+        "sums of integers",
+        "sums over 64-bit integers are missing, and some models count positions with them",
+        "#77764",
+        Remedy.ADVICE,
+        "the macOS is named in torch's own message",
+        fixed_in_macos=(13, 3),
+        way_round="train those models with --use_cpu",
+    ),
+    Hazard(
+        "scattered tensors",
+        "tensors that are not contiguous are copied first, which is slower than in macOS 15 and went wrong at times",
+        "#128393",
+        Remedy.ADVICE,
+        "torch itself asks for macOS 15 before it reads them in place",
+        fixed_in_macos=(15, 0),
+    ),
+)
+
 #: Whether any of these is on decides how linear layers are called.
 FLAT_LINEARS = tuple(hazard for hazard in HAZARDS if hazard.remedy is Remedy.FLAT_LINEARS)
 
 
-def hazards_of(mac: MacFacts, work: Work) -> list[Hazard]:
-    """The faults that this Mac has and this job would meet."""
-    return [hazard for hazard in HAZARDS if hazard.is_on(mac) and hazard.is_met(work)]
+def hazards_of(mac: MacFacts | None, work: Work) -> list[Hazard]:
+    """The faults that this Mac has and this job would meet; none on other devices."""
+    return [hazard for hazard in HAZARDS if mac and hazard.is_on(mac) and hazard.is_met(work)]
 
 
-def most_rows(mac: MacFacts, work: Work) -> tuple[int, Hazard] | None:
+def most_rows(mac: MacFacts | None, work: Work) -> tuple[int, str] | None:
     """The most rows that training may put through the model at once, and the fault that says so; None for any."""
     limits = [(hazard.most_rows(work), hazard) for hazard in hazards_of(mac, work) if hazard.most_rows]
-    return min(limits, key=lambda limit: limit[0], default=None)
+    if not limits:
+        return None
+    most, hazard = min(limits, key=lambda limit: limit[0])
+    return most, f"{hazard.wrong} (PyTorch {hazard.source})"
+
+
+def safe_attention(mac: MacFacts | None, work: Work) -> str | None:
+    """The attention, by transformers' name, that is right for this work; None: the model's own choice is."""
+    remedies = {hazard.remedy for hazard in hazards_of(mac, work)}
+    return "eager" if Remedy.PLAIN_ATTENTION in remedies else None
+
+
+def precision_problems(mac: MacFacts) -> dict[str, str]:
+    """Why a Mac cannot train in a precision on its GPU."""
+    problems = {}
+    if release(mac.macos) < (14, 0):
+        problems["bf16"] = "bfloat16 on the Apple GPU needs macOS 14 or newer"
+    elif release(mac.torch) < (2, 6):
+        problems["bf16"] = "bfloat16 autocast on the Apple GPU needs torch 2.6 or newer"
+    if release(mac.torch) < (2, 8):
+        problems["fp16"] = "float16 with a loss scaler on the Apple GPU needs torch 2.8 or newer"
+    return problems

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from pippin.machine.check import BAD, NOTE, OK, Check, dotted, release
 from pippin.machine.drivers import FALLBACK_VARIABLE, is_fallback_value
-from pippin.machine.drivers.mps import NO_LIMIT, MpsBackend, bfloat16_problem
+from pippin.machine.drivers.mps import NO_LIMIT
 from pippin.machine.drivers.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
+from pippin.machine.faults import MacFacts, precision_problems
 from pippin.machine.machine import MISSING, Machine
 from pippin.machine.releases import macos_floor, newest_torch
+from pippin.machine.traits import MPS
 from pippin.text import memory
 
 _LAST_INTEL_TORCH = "2.2.2"
@@ -74,7 +76,7 @@ def _macos(machine: Machine) -> Check:
 
 
 def _gpu(machine: Machine) -> Check:
-    device = next((device for device in machine.devices if device.kind == MpsBackend.kind), None)
+    device = next((device for device in machine.devices if device.mac), None)
     if device is not None and device.trouble is None:
         return Check("Apple GPU", OK, "torch finds it; nothing was tried on it")
     if device is not None and not device.trouble:
@@ -82,7 +84,7 @@ def _gpu(machine: Machine) -> Check:
     if device is not None and device.trouble:
         todo = "Update torch; if it stays, report it to PyTorch with this text."
         return Check("Apple GPU", BAD, device.trouble, "a small training step on it failed", todo)
-    if MpsBackend.kind not in machine.torch_builds:
+    if MPS not in machine.torch_builds:
         if not is_arm(machine):
             return Check(
                 "Apple GPU", BAD, "none", "Intel Macs have none that torch can use", "See the processor above."
@@ -94,7 +96,7 @@ def _gpu(machine: Machine) -> Check:
 
 
 def _bfloat16(machine: Machine) -> Check:
-    problem = bfloat16_problem(machine.release, machine.torch)
+    problem = precision_problems(MacFacts(machine.torch, machine.release, machine.chip)).get("bf16")
     if problem is None:
         return Check("bfloat16", OK, "can be used with --bf16")
     return Check("bfloat16", NOTE, "no", problem, "Leave --bf16 out.")
@@ -131,7 +133,7 @@ def mac_memory(machine: Machine) -> Iterator[Check]:
     """The memory that processor and GPU share."""
     if machine.memory_bytes is None:
         return
-    known = next((device.memory_bytes for device in machine.devices if device.kind == MpsBackend.kind), None)
+    known = next((device.memory_bytes for device in machine.devices if device.mac), None)
     # Read off published out-of-memory messages: two thirds of the memory, three quarters on large machines.
     share = 3 / 4 if machine.memory_bytes > 36 * 2**30 else 2 / 3
     for_gpu = memory(known) if known else f"about {memory(int(machine.memory_bytes * share))}"

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pippin.errors import PippinError
+from pippin.machine.traits import DeviceTraits
+
 #: What stands for a version where there is none.
 MISSING = "missing"
-
-
-@dataclass(frozen=True)
-class Device:
-    """One device that torch can train on."""
-
-    kind: str
-    """The backend's name."""
-    name: str
-    """What it is called by its maker."""
-    memory_bytes: int | None
-    """Memory that a job may use there; None when unknown."""
-    bf16: bool
-    """Whether bfloat16 works on it, and has units for it."""
-    trouble: str | None = None
-    """What went wrong when a small operation was tried on it; empty when it worked, None when nothing was tried."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +42,12 @@ class Machine:
     transformers: str
     cpu_cores: int
     memory_bytes: int | None
-    devices: tuple[Device, ...]
+    devices: tuple[DeviceTraits, ...]
     """In the order in which Pippin prefers them."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Why there is no device of a kind, and what to do."""
+    processes: int = 1
+    """How many the job was started as, by torchrun and its like."""
     native_architecture: str = ""
     """Of the processor itself, which may differ from Python's under Rosetta; empty when unknown."""
     chip: str = ""
@@ -79,6 +70,18 @@ class Machine:
     low_power_mode: bool | None = None
     hub: Hub | None = None
     """None when nobody looked."""
+
+    def device(self, name: str) -> DeviceTraits:
+        """The device of a name such as `cpu` or `cuda:1`."""
+        kind, _, index = name.partition(":")
+        present = [device for device in self.devices if device.kind == kind]
+        if not present:
+            why = self.missing.get(kind, f"there is no {kind} device")
+            others = ", ".join(dict.fromkeys(device.kind for device in self.devices))
+            raise PippinError(f"--device {name}: {why}. Here there is: {others}.")
+        if index and int(index) >= len(present):
+            raise PippinError(f"--device {name}: there are only {len(present)}, numbered from 0.")
+        return present[int(index or 0)]
 
 
 def is_offline(variables: dict[str, str]) -> bool:

@@ -7,14 +7,16 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pippin.machine import system
-from pippin.machine.drivers import FALLBACK_VARIABLE, all_backends, is_fallback_value
-from pippin.machine.machine import MISSING, Device, Hub, Machine, is_offline
+from pippin.machine.drivers import FALLBACK_VARIABLE, all_backends, get_backend, is_fallback_value
+from pippin.machine.machine import MISSING, Hub, Machine, is_offline
+from pippin.machine.traits import DeviceTraits
 from pippin.redact import without_secrets
 
 _PACKAGES = (
@@ -44,6 +46,8 @@ _HUB_TIMEOUT = 3.0
 
 def probe() -> Machine:
     """Describe this computer: what a job needs to know. Imports torch where it is installed."""
+    devices, missing = _devices()
+    processes = os.environ.get("WORLD_SIZE", "")  # set by torchrun and its like
     return Machine(
         system=platform.system(),
         release=system.macos_release() or platform.release(),
@@ -53,8 +57,22 @@ def probe() -> Machine:
         transformers=package_version("transformers"),
         cpu_cores=os.cpu_count() or 1,
         memory_bytes=system.total_memory(),
-        devices=_devices(),
+        devices=devices,
+        missing=missing,
+        processes=int(processes) if processes.isdigit() else 1,
     )
+
+
+def with_memory(machine: Machine, device: str = "") -> Machine:
+    """This computer, with the memory of a device as it is now; of each where none is named."""
+    wanted = device if ":" in device else f"{device}:0"
+    found = []
+    for each, name in zip(machine.devices, _names(machine.devices), strict=True):
+        if name == wanted or not device:
+            driver = get_backend(name)
+            each = replace(each, budget_bytes=driver.memory_budget(), held_bytes=driver.memory_now() or 0)  # noqa: PLW2901
+        found.append(each)
+    return replace(machine, devices=tuple(found))
 
 
 def ask_hub(address: str) -> str:
@@ -76,7 +94,7 @@ def probe_thoroughly(ask: Callable[[str], str] = ask_hub) -> Machine:
         del os.environ[FALLBACK_VARIABLE]  # torch would not start, and nothing else could be looked at
     plain = probe()
     facts = plain.__dict__ | {
-        "devices": _tried(plain.devices),
+        "devices": with_memory(replace(plain, devices=_tried(plain.devices))).devices,
         "native_architecture": system.native_architecture(),
         "chip": system.chip_name(),
         "torch_builds": _torch_builds(),
@@ -114,11 +132,20 @@ def _package_state(name: str) -> str:
     return found
 
 
-def _devices() -> tuple[Device, ...]:
+def _devices() -> tuple[tuple[DeviceTraits, ...], dict[str, str]]:
+    """What is there, and why the rest is not."""
     try:
-        return tuple(device for backend in all_backends() for device in backend.devices())
+        found = {backend: backend.devices() for backend in all_backends()}
     except ImportError:  # no torch: the doctor says so
-        return ()
+        return (), {}
+    missing = {backend.kind: backend.why_missing() for backend, devices in found.items() if not devices}
+    return tuple(device for devices in found.values() for device in devices), missing
+
+
+def _names(devices: tuple[DeviceTraits, ...]) -> list[str]:
+    """Such as cuda:1."""
+    kinds = [device.kind for device in devices]
+    return [f"{kind}:{kinds[:place].count(kind)}" for place, kind in enumerate(kinds)]
 
 
 def _torch_builds() -> tuple[str, ...]:
@@ -128,15 +155,9 @@ def _torch_builds() -> tuple[str, ...]:
         return ()
 
 
-def _tried(devices: tuple[Device, ...]) -> tuple[Device, ...]:
+def _tried(devices: tuple[DeviceTraits, ...]) -> tuple[DeviceTraits, ...]:
     """The devices, each with what a small training step on it said."""
-    from dataclasses import replace
-
-    kinds = [device.kind for device in devices]
-    return tuple(
-        replace(device, trouble=_trouble(f"{device.kind}:{kinds[:place].count(device.kind)}"))
-        for place, device in enumerate(devices)
-    )
+    return tuple(replace(device, trouble=_trouble(name)) for device, name in zip(devices, _names(devices), strict=True))
 
 
 def _trouble(device: str) -> str:

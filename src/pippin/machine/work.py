@@ -1,4 +1,4 @@
-"""What a device is asked to do, as plain facts: all that its backend needs to tell what may go wrong there."""
+"""What a device is asked to do, as plain facts: all that it takes to tell what may go wrong there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Work:
     precision: str = "fp32"
-    looks_back: bool = False
+    causal: bool = False
     """Whether the model's attention is causal: each token sees only those before it."""
     has_window: bool = False
     """Whether tokens see only those near them, in some layer at least."""

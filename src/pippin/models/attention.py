@@ -27,14 +27,14 @@ def work_of(config: Any, precision: str = "fp32") -> Work:
     heads = getattr(text, "num_attention_heads", None) or 1
     return Work(
         precision=precision,
-        looks_back=looks_back(config),
+        causal=is_causal(config),
         has_window=window_of(config) is not None,
         uneven_heads=_has_uneven_heads(text),
         heads=max(heads) if isinstance(heads, (list, tuple)) else heads,  # some name a number for each layer
     )
 
 
-def looks_back(config: Any) -> bool:
+def is_causal(config: Any) -> bool:
     """Whether some of the model's attention is causal.
 
     transformers has no word for it: a kind of model that can write text and has no head for filling gaps in it looks

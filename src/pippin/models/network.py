@@ -19,7 +19,7 @@ from pippin.models.freezing import FrozenPart
 from pippin.models.packed_attention import by_kernel, in_groups
 from pippin.models.registry import AttentionLayout, use_attention
 
-#: Attention over packed rows, by the backend's word for it.
+#: Attention over packed rows, by the device's word for it.
 ATTEND = {"groups": in_groups, "kernel": by_kernel}
 
 
@@ -46,9 +46,9 @@ class Network:
         if family is None:
             return
         if packs:
-            assert backend.packed_attention is not None
-            self.layout.attend = ATTEND[backend.packed_attention]
-            groups = backend.packed_attention == "groups"
+            assert backend.traits.packed_attention is not None
+            self.layout.attend = ATTEND[backend.traits.packed_attention]
+            groups = backend.traits.packed_attention == "groups"
             self.collate = Collator((), True, groups, first_position(family, model.config))
         use_attention(model, self.layout)
         read_first_tokens(model, family, self.layout)

@@ -9,28 +9,33 @@ import torch
 from pippin.errors import PippinError
 from pippin.machine.drivers.base import Backend
 from pippin.models.dropout import quicken_dropout
-from pippin.recipe import Recipe
 
 #: Arguments of torch's checkpoint().
 CHECKPOINTING_SETTINGS = {"use_reentrant", "preserve_rng_state", "determinism_check", "debug"}
 
 
-def prepare_for_training(model: Any, recipe: Recipe, backend: Backend, recomputes: bool = False) -> None:
-    """Set the model up as the recipe asks and the device needs; ``recomputes`` saves the memory of activations."""
+def prepare_for_training(
+    model: Any,
+    backend: Backend,
+    recomputes: bool = False,
+    settings: dict[str, Any] | None = None,
+    noise: float | None = None,
+) -> None:
+    """Set the model up as the device needs; ``recomputes`` saves the memory of activations, by these ``settings``."""
     backend.guard(model)
     if backend.slow_dropout:
         quicken_dropout(model)
-    if recomputes and not recompute_activations(model, recipe, backend):
+    if recomputes and not recompute_activations(model, settings, backend):
         raise PippinError(f"--gradient_checkpointing: {type(model).__name__} does not offer it.")
-    if recipe.neftune_noise_alpha:
-        add_noise_to_embeddings(model, recipe.neftune_noise_alpha)
+    if noise:
+        add_noise_to_embeddings(model, noise)
 
 
-def recompute_activations(model: Any, recipe: Recipe, backend: Backend) -> bool:
+def recompute_activations(model: Any, settings: dict[str, Any] | None, backend: Backend) -> bool:
     """Keep only what goes into a layer, and compute the rest again for the gradient; False where a model cannot."""
     if not getattr(model, "supports_gradient_checkpointing", False):
         return False
-    model.gradient_checkpointing_enable(checkpointing_settings(recipe.gradient_checkpointing_kwargs or {}, backend))
+    model.gradient_checkpointing_enable(checkpointing_settings(settings or {}, backend))
     return True
 
 

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 
-from pippin import cache
 from pippin.errors import PippinError
-from pippin.machine.check import gigabytes
-from pippin.models.families import family_of
+from pippin.models.facts import ModelFacts
+from pippin.plan.facts import Rows
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
+from pippin.text import memory
 
 #: What is frozen: nothing, the whole core, or the embeddings and so many of the lowest layers (a number as a word).
-NOTHING, CORE = "nothing", "core"
-#: Where the frozen part's states are kept.
-IN_MEMORY, ON_DISK, NOT_KEPT = "memory", "disk", "not kept"
+NOTHING: Final = "nothing"
+CORE: Final = "core"
+#: Where the frozen part's hidden states are kept.
+IN_MEMORY: Final = "memory"
+ON_DISK: Final = "disk"
+NOT_KEPT: Final = "not kept"
 #: States up to this size are held in memory; larger ones are mapped from the disk.
 _MOST_IN_MEMORY = 256 << 20
 _STATE_BYTES = 4
 
 
-def choose_frozen(recipe: Recipe, config: Any) -> Choice[str]:
-    """What was asked for, in the layers that this model has."""
+def choose_frozen(recipe: Recipe, layers: int | None) -> Choice[str]:
+    """What was asked for, of a model with so many layers."""
     without_dropout = "it runs without dropout, as in use"
     if recipe.train_only == "head" or recipe.freeze == CORE:
         flag = "--train_only head" if recipe.train_only else "--freeze core"
-        return Choice(CORE, f"asked for by {flag}: the head alone is trained; {without_dropout}")
-    layers = getattr(config, "num_hidden_layers", None)
+        return Choice(CORE, f"asked for by {flag}: only the head is trained; {without_dropout}")
     if recipe.freeze is not None:
         _check_layers("--freeze", int(recipe.freeze), layers, "or core")
         return Choice(str(int(recipe.freeze)), f"asked for by --freeze; {without_dropout}")
@@ -42,26 +44,26 @@ def frozen_layers(frozen: str) -> int | None:
     return None if frozen == CORE else int(frozen)
 
 
-def choose_states(recipe: Recipe, config: Any, frozen: str, rows: int, tokens: int, pads_left: bool) -> Choice[str]:
-    """Where the states of so many rows and tokens are kept."""
+def choose_states(recipe: Recipe, model: ModelFacts, frozen: str, rows: Rows, cache_bytes: int) -> Choice[str]:
+    """Where the hidden states of all rows are kept; ``cache_bytes``: what the cache may hold, 0 where it is off."""
     if frozen == NOTHING:
         return Choice(NOT_KEPT, "nothing is frozen")
-    family, why = family_of(config)
-    if family is None or pads_left:
-        why = why or "the tokenizer pads on the left"
-        return Choice(NOT_KEPT, f"the frozen part runs in every step: {why}")
-    one_vector_a_row = frozen_layers(frozen) in (None, config.num_hidden_layers)
-    size = (rows if one_vector_a_row else tokens) * config.hidden_size * _STATE_BYTES
+    every_step = "the frozen part runs in every step"
+    if model.family is None or rows.pads_left:
+        why = model.no_family if model.family is None else "the tokenizer pads on the left"
+        return Choice(NOT_KEPT, f"{every_step}: {why}")
     if not recipe.cache_frozen:
-        return Choice(NOT_KEPT, "--cache_frozen is off: the frozen part runs in every step")
-    counted = f"one vector for each {'row' if one_vector_a_row else 'token'}, {_words(size)}"
-    keeps_files = cache.folder() is not None
+        return Choice(NOT_KEPT, f"{every_step}: --cache_frozen is off")
+    one_vector_a_row = frozen_layers(frozen) in (None, model.layers)
+    vectors = sum(len(lengths) if one_vector_a_row else int(lengths.sum()) for lengths in rows.splits())
+    size = vectors * (model.hidden_size or 0) * _STATE_BYTES
+    counted = f"one vector for each {'row' if one_vector_a_row else 'token'}, {memory(max(size, 2**20))}"
     if size <= _MOST_IN_MEMORY:
-        later = "; later runs find it in the cache" if keeps_files else ""
+        later = "; later runs find it in the cache" if cache_bytes else ""
         return Choice(IN_MEMORY, f"each row goes through the frozen part once: {counted}{later}")
-    if not keeps_files or size > cache.LIMIT_BYTES:
-        against = f"the cache holds {gigabytes(cache.LIMIT_BYTES)}" if keeps_files else "the cache is switched off"
-        return Choice(NOT_KEPT, f"{counted}, are too many: {against}. The frozen part runs in every step")
+    if size > cache_bytes:
+        against = f"the cache holds {memory(cache_bytes)}" if cache_bytes else "the cache is switched off"
+        return Choice(NOT_KEPT, f"{every_step}: {counted}, is too much ({against})")
     return Choice(ON_DISK, f"each row goes through the frozen part once: {counted}, mapped from the cache")
 
 
@@ -71,7 +73,3 @@ def _check_layers(flag: str, asked: int, layers: int | None, besides: str) -> in
     if asked > layers:
         raise PippinError(f"{flag} {asked}: the model has {layers} layers. Name 0 to {layers}, {besides}.")
     return layers
-
-
-def _words(size: int) -> str:
-    return gigabytes(size) if size >= 2**30 else f"{max(1, round(size / 2**20))} MB"

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from pippin.data.batches import padded_lengths
 from pippin.errors import PippinError
-from pippin.machine.drivers import get_backend
+from pippin.machine.faults import hazards_of, most_rows
+from pippin.machine.traits import DeviceTraits
 from pippin.machine.work import Work
-from pippin.models.attention import work_of
 from pippin.plan.plan import NO_GUARDS, Choice
 from pippin.recipe import Recipe
 
 
 def describe_work(
-    recipe: Recipe,
-    config: Any,
-    precision: str,
-    lengths: np.ndarray | None,
-    pad_lengths: tuple[int, ...],
-    batch: int,
+    recipe: Recipe, work: Work, lengths: np.ndarray | None, pad_lengths: tuple[int, ...], batch: int
 ) -> Work:
-    """What the job asks of its device; ``lengths`` are those of the training rows, None where nothing is trained."""
-    work = work_of(config, precision)
+    """What the job asks of its device, beside the model's part; ``lengths`` of the training rows, None for none."""
     if lengths is None:
         return work
     return replace(
@@ -43,10 +36,10 @@ def asked_rows(recipe: Recipe, batch: int) -> int:
     return max(1, batch // recipe.gradient_accumulation_steps)
 
 
-def choose_micro_batch(recipe: Recipe, batch: int, work: Work, device: str) -> Choice[int]:
+def choose_micro_batch(recipe: Recipe, batch: int, work: Work, traits: DeviceTraits) -> Choice[int]:
     """The rows that were asked for, or equal parts of them where the device cannot be trusted with so many."""
     asked = asked_rows(recipe, batch)
-    limit = get_backend(device).most_rows(work)
+    limit = most_rows(traits.mac, work)
     if limit is None:
         if recipe.gradient_accumulation_steps == 1:
             return Choice(asked, "the whole batch at once")
@@ -61,9 +54,10 @@ def choose_micro_batch(recipe: Recipe, batch: int, work: Work, device: str) -> C
     return Choice(rows, f"not {asked}, since {why}; together they give the whole batch's gradient")
 
 
-def choose_guards(work: Work, device: str) -> Choice[tuple[str, ...]]:
+def choose_guards(work: Work, traits: DeviceTraits) -> Choice[tuple[str, ...]]:
     """Which faults of the device are worked round in this job."""
-    guards = get_backend(device).guards(work)
-    if not guards:
+    met = hazards_of(traits.mac, work)
+    if not met:
         return NO_GUARDS
-    return Choice(tuple(guards), "worked round, PyTorch's faults here: " + "; ".join(guards.values()))
+    said = "; ".join(f"{hazard.wrong} ({hazard.source})" for hazard in met)
+    return Choice(tuple(hazard.name for hazard in met), f"PyTorch's faults here, worked round: {said}")

@@ -1,52 +1,84 @@
-"""How rows go through the model: packed or padded, and how much of the last layer is computed."""
+"""How rows go through the model: packed or padded, in which order, and how much of the last layer is computed."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 
-from pippin.machine.drivers import get_backend
-from pippin.models.families import attention_window, family_of
+import numpy as np
+
+from pippin.data.batches import WINDOW, padded_lengths, plan_lengths, training_order
+from pippin.machine.traits import DeviceTraits
+from pippin.models.facts import ModelFacts
+from pippin.plan.facts import Rows
 from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
 
-PACKED, PADDED = "packed", "padded"
-FIRST_TOKENS, ALL_TOKENS = "first tokens", "all tokens"
+PACKED: Final = "packed"
+PADDED: Final = "padded"
+FIRST_TOKENS: Final = "first tokens"
+ALL_TOKENS: Final = "all tokens"
 #: Optimisers that change nothing where the gradient was always zero, as long as there is no weight decay.
 _LEAVE_ALONE = ("adamw_torch", "adamw_torch_fused", "sgd", "adagrad", "rmsprop")
 
 
 def choose_layout(
-    recipe: Recipe, config: Any, device: str, precision: str, longest: int, pads_left: bool
+    recipe: Recipe, model: ModelFacts, traits: DeviceTraits, precision: str, longest: int, pads_left: bool
 ) -> Choice[str]:
     """Packed where the model and the device can do it and nothing was asked that needs padding."""
-    backend = get_backend(device)
-    family, why = family_of(config)
-    window = attention_window(config)
+    packs = traits.packed_attention
     if recipe.pad_to_max_length:
         return Choice(PADDED, "asked for by --pad_to_max_length")
     if recipe.neftune_noise_alpha:
         return Choice(PADDED, "--neftune_noise_alpha scales its noise by a row's padded length")
-    if backend.packed_attention is None:
+    if packs is None:
         return Choice(PADDED, "this device has no attention for rows of any length")
-    if family is None:
-        return Choice(PADDED, why)
+    if model.family is None:
+        return Choice(PADDED, model.no_family)
     if pads_left:
         return Choice(PADDED, "the tokenizer pads on the left")
-    if window and longest > window and backend.packed_attention == "kernel" and precision in ("fp32", "tf32"):
-        return Choice(PADDED, f"in {precision} no kernel here sees only {window} tokens to either side")
-    how = "by a kernel of the device" if backend.packed_attention == "kernel" else "in groups of like lengths"
+    if model.window and longest > model.window and packs == "kernel" and precision in ("fp32", "tf32"):
+        return Choice(PADDED, f"no kernel has a window of {model.window} tokens in {precision}")
+    how = "by a kernel of the device" if packs == "kernel" else "in groups of like lengths"
     return Choice(PACKED, f"rows lie end to end without padding; attention {how}")
 
 
-def choose_last_layer(config: Any, pads_left: bool) -> Choice[str]:
+def choose_batching(recipe: Recipe, traits: DeviceTraits, layout: str) -> Choice[str]:
+    """The order of rows."""
+    asked = recipe.train_sampling_strategy
+    if asked is not None and asked != "group_by_length":
+        return Choice(asked, "asked for by --train_sampling_strategy")
+    if asked is None and layout == PACKED and traits.packed_attention == "kernel":
+        return Choice("random", "nothing is padded, so like lengths need not go together")
+    return Choice("windows", f"shuffled, then sorted by length within {WINDOW} batches, for less padding")
+
+
+def choose_pad_lengths(
+    recipe: Recipe, traits: DeviceTraits, rows: Rows, batch: int, limit: int | None, layout: str, batching: str
+) -> Choice[tuple[int, ...]]:
+    """Few lengths where the device needs few shapes."""
+    if recipe.pad_to_max_length:
+        return Choice((min(recipe.max_seq_length, limit or recipe.max_seq_length),), "asked for by --pad_to_max_length")
+    if layout == PACKED:
+        return Choice((), "nothing is padded")
+    if traits.shape_limit is None:
+        return Choice((), "each batch to its longest row: this device takes any shape")
+    lengths = np.array([], dtype=np.int64) if rows.lengths is None else rows.lengths
+    order = training_order(lengths, batch, batching, recipe.order_seed, epoch=0)
+    trained = [np.full(len(chosen), lengths[chosen].max()) for chosen in order]
+    work = np.concatenate([lengths[:0], *trained, *rows.evaluated])
+    planned = plan_lengths(work, traits.shape_limit)
+    waste = 1 - sum(each.sum() for each in (lengths, *rows.evaluated)) / padded_lengths(work, planned).sum()
+    return Choice(planned, f"few shapes, as this device needs; {waste:.0%} of the work is padding")
+
+
+def choose_last_layer(model: ModelFacts, pads_left: bool) -> Choice[str]:
     """Only what the head reads, where that is known."""
-    family, why = family_of(config)
-    if family is None:
-        return Choice(ALL_TOKENS, why)
+    if model.family is None:
+        return Choice(ALL_TOKENS, model.no_family)
     if pads_left:
         return Choice(ALL_TOKENS, "the tokenizer pads on the left")
-    if family.key is None:
+    if model.family.key is None:
         return Choice(ALL_TOKENS, "its keys and values are made in one piece with its queries")
     return Choice(FIRST_TOKENS, "the head reads no others; the result is the same")
 
@@ -54,7 +86,7 @@ def choose_last_layer(config: Any, pads_left: bool) -> Choice[str]:
 def choose_word_vectors(recipe: Recipe, words: int, frozen: str = NOTHING) -> Choice[int]:
     """How many are trained; 0 stands for all, or for none where they are frozen."""
     if frozen != NOTHING:
-        return Choice(0, "none of them: they are frozen")
+        return Choice(0, "none: they are frozen")
     if recipe.weight_decay or recipe.optim not in _LEAVE_ALONE:
-        return Choice(0, "all of them: weight decay or this optimiser changes even those that never occur")
-    return Choice(words, "those that occur in the training rows; the others would not change")
+        return Choice(0, "all: weight decay or this optimiser changes even those that never occur")
+    return Choice(words, "those in the training rows; the others would not change")

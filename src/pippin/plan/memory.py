@@ -1,4 +1,4 @@
-"""How much memory a training step takes: an estimate in parts, from plain numbers.
+"""How much memory a training step takes: an estimate in parts, from plain figures.
 
 Counted are the tensors that torch keeps for the backward pass of an encoder such as BERT. Other kinds of models are
 taken for one of the same width and depth, and may differ.
@@ -7,10 +7,11 @@ taken for one of the same width and depth, and may differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+
+from pippin.models.facts import ModelSize
 
 FULL, HALF = 4, 2
-#: For each trained number: the bytes that an optimiser keeps, and those that it needs while it updates.
+#: For each trained parameter: the bytes that an optimiser keeps, and those that it needs while it updates.
 _OPTIMISERS = {
     "adamw_torch_fused": (8, 0),
     "adamw_torch": (8, 4),
@@ -35,43 +36,6 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class ModelSize:
-    """A model's sizes, as plain numbers."""
-
-    layers: int
-    width: int
-    inner: int
-    """Width of the feed-forward part."""
-    heads: int
-    vocabulary: int
-    positions: int = 512
-    outputs: int = 2
-    gated: bool = False
-    """Whether the feed-forward part is made of two that are multiplied."""
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-
-    @property
-    def layer(self) -> int:
-        """Numbers in a layer."""
-        inner = self.inner * (2 if self.gated else 1)
-        return self.width * (4 * self.width + inner + self.inner) + 9 * self.width + inner
-
-    @property
-    def head(self) -> int:
-        return self.width * (self.width + self.outputs + 1) + self.outputs
-
-    @property
-    def other_embeddings(self) -> int:
-        """Positions, kinds of tokens, and the norm after them."""
-        return (self.positions + 4) * self.width
-
-    @property
-    def weights(self) -> int:
-        return self.vocabulary * self.width + self.other_embeddings + self.layers * self.layer + self.head
-
-
-@dataclass(frozen=True)
 class StepSize:
     """An optimiser step, as far as its memory goes: its largest micro-batch, and what is kept of it."""
 
@@ -86,7 +50,7 @@ class StepSize:
     keeps_scores: bool = True
     """Whether attention's scores are kept for the backward pass, as without a kernel for the whole of attention."""
     mask_bytes: int = FULL
-    """For each number of a dropout mask."""
+    """For each element of a dropout mask."""
     first_tokens: bool = False
     """Whether the last layer is computed for first tokens only."""
     trained_words: int = 0
@@ -107,34 +71,8 @@ class StepSize:
     """Bytes that are held before the model is loaded."""
 
 
-def size_of(config: Any, outputs: int) -> ModelSize | None:
-    """The sizes in a model's configuration; None where it does not tell them."""
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
-
-    def first(*names: str) -> Any:
-        return next((value for name in names if (value := getattr(text, name, None)) is not None), None)
-
-    layers, width, heads = first("num_hidden_layers"), first("hidden_size"), first("num_attention_heads")
-    vocabulary = first("vocab_size")
-    if not all(isinstance(number, int) for number in (layers, width, heads, vocabulary)):
-        return None
-    kind = getattr(text, "model_type", None)
-    return ModelSize(
-        layers=layers,
-        width=width,
-        inner=first("intermediate_size", "hidden_dim") or 4 * width,
-        heads=heads,
-        vocabulary=vocabulary,
-        positions=0 if kind == "modernbert" else first("max_position_embeddings") or 0,
-        outputs=outputs,
-        gated=kind == "modernbert",
-        dropout=first("hidden_dropout_prob", "mlp_dropout", "dropout") or 0.0,
-        attention_dropout=first("attention_probs_dropout_prob", "attention_dropout") or 0.0,
-    )
-
-
 def optimiser_bytes(optimiser: str, half_state: bool) -> tuple[int, int]:
-    """For each trained number: the bytes that an optimiser keeps, and those that it needs while it updates."""
+    """For each trained parameter: the bytes that an optimiser keeps, and those that it needs while it updates."""
     kept, updating = _OPTIMISERS[optimiser]
     return (kept // 2 if half_state else kept), updating
 
@@ -180,7 +118,7 @@ def _trained_words(model: ModelSize, step: StepSize) -> int:
 
 
 def _trained(model: ModelSize, step: StepSize) -> int:
-    """Numbers that are trained."""
+    """Parameters that are trained."""
     frozen = step.frozen_layers is not None
     embeddings = 0 if frozen else _trained_words(model, step) * model.width + model.other_embeddings
     return embeddings + _used_layers(model, step) * model.layer + model.head
@@ -217,10 +155,10 @@ def _kept(model: ModelSize, step: StepSize) -> dict[str, int]:
 
 def _of_layer(model: ModelSize, step: StepSize) -> int:
     """All that a layer keeps but attention's scores."""
-    one, numbers = _element(step), step.tokens * model.width
-    norms = 2 * FULL * numbers
-    inputs = 3 * one * numbers  # of the layer, of what follows attention, and of the feed-forward part
-    masks = 2 * _mask(model, step, numbers)
+    one, elements = _element(step), step.tokens * model.width
+    norms = 2 * FULL * elements
+    inputs = 3 * one * elements  # of the layer, of what follows attention, and of the feed-forward part
+    masks = 2 * _mask(model, step, elements)
     inner = (3 if model.gated else 2) * one * step.tokens * model.inner
     return norms + inputs + _queries_keys_values(model, step, 3) + masks + inner
 
@@ -261,8 +199,8 @@ def _working(model: ModelSize, step: StepSize) -> int:
     return max(feed_forward, attention)
 
 
-def _mask(model: ModelSize, step: StepSize, numbers: int) -> int:
-    return min(step.mask_bytes, _element(step)) * numbers if model.dropout else 0
+def _mask(model: ModelSize, step: StepSize, elements: int) -> int:
+    return min(step.mask_bytes, _element(step)) * elements if model.dropout else 0
 
 
 def _element(step: StepSize) -> int:

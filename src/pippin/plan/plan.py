@@ -1,11 +1,21 @@
-"""The Plan: how the job will be done. Every choice carries the reason that is printed and saved with it."""
+"""The Plan: how the job will be done. Every choice carries the reason that is printed and saved with it.
+
+It is complete: whoever carries it out need not look into the Recipe. What the user alone decides stands in it as it was
+given. Beside each field stand its words for people, where it is shown, and what becomes of a change when a run resumes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
+
+Rule = Literal["fixed", "applied", "digits", "free"]
+"""fixed: the rest of the run would not belong to its beginning, so a change is refused.
+applied: holds from here on, and is said.
+digits: the same results but for their last digits, and is said.
+free: no weight depends on it, or the rows' fingerprint tells."""
 
 
 @dataclass(frozen=True)
@@ -17,70 +27,135 @@ class Choice(Generic[T]):
 
 
 NO_GUARDS: Choice[tuple[str, ...]] = Choice((), "no known fault of this device is met")
+NO_CAPACITIES: Choice[tuple[int, ...]] = Choice((), "steps are not recorded")
 
 
-@dataclass(frozen=True)
+def _on_resume(rule: Rule, words: str = "", changed: str = "") -> dict[str, str]:
+    """What stands beside a field: its rule, its words where the plan is shown, and where a change is told."""
+    return {"rule": rule, "words": words, "changed": changed or words}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    device: Choice[str]
-    precision: Choice[str]
-    max_length: Choice[int]
+    device: Choice[str] = field(metadata=_on_resume("applied", "device"))
+    precision: Choice[str] = field(metadata=_on_resume("fixed", "precision"))
+    max_length: Choice[int] = field(metadata=_on_resume("fixed", "longest input"))
     """Longest input in tokens."""
-    batch_size: Choice[int]
+    batch_size: Choice[int] = field(metadata=_on_resume("fixed", "batch"))
     """Rows per optimiser step."""
-    micro_batch: Choice[int]
+    micro_batch: Choice[int] = field(metadata=_on_resume("applied", "micro-batch"))
     """Rows that go through the model at once."""
-    batching: Choice[str]
-    """How rows are put together."""
-    pad_lengths: Choice[tuple[int, ...]]
-    """Lengths to which batches are padded; empty: to the longest row of each."""
-    learning_rate: Choice[float]
-    head_learning_rate: Choice[float]
-    epochs: Choice[float]
-    steps: Choice[int]
-    """Optimiser steps in all."""
-    warmup_steps: Choice[int]
-    logging_steps: Choice[int]
-    """Steps between log lines; 0 for none."""
-    eval_steps: Choice[int]
-    """Steps between evaluations; 0 for none."""
-    save_steps: Choice[int]
-    """Steps between copies of the model; 0 for none (but for the best one, where it is followed)."""
-    best_metric: Choice[str]
-    """Metric by which the best model is kept; empty: the last one is."""
-    patience: Choice[int]
-    """Evaluations without improvement before stopping; 0: never."""
-    guards: Choice[tuple[str, ...]] = NO_GUARDS
-    """Faults of the device that would make this job's results wrong, and are worked round."""
-    # Records of earlier releases lack these.
-    micro_tokens: Choice[int] = Choice(0, "as it was then")
+    micro_tokens: Choice[int] = field(metadata=_on_resume("applied", "tokens at once"))
     """About so many tokens go through the model at once; 0: any number."""
-    activations: Choice[str] = Choice("kept", "as it was then")
+    activations: Choice[str] = field(metadata=_on_resume("digits", "activations"))
     """Whether what a layer computes is kept for the backward pass, or recomputed there."""
-    updates: Choice[str] = Choice("after backward", "as it was then")
+    updates: Choice[str] = field(metadata=_on_resume("digits", "weights updated"))
     """When weights are updated."""
-    saving: Choice[str] = Choice("beside the steps", "as it was then")
+    saving: Choice[str] = field(metadata=_on_resume("free", "saved"))
     """When checkpoints are written."""
-    memory: Choice[int] = Choice(0, "as it was then")
+    memory: Choice[int] = field(metadata=_on_resume("free", "memory"))
     """Bytes that a step needs at most, by estimate; 0: not known."""
-    memory_budget: Choice[int] = Choice(0, "as it was then")
+    memory_budget: Choice[int] = field(metadata=_on_resume("free"))
     """Bytes that it may take; 0: not known."""
-    layout: Choice[str] = Choice("padded", "as it was then")
+    batching: Choice[str] = field(metadata=_on_resume("fixed", "order of rows"))
+    """How rows are put together."""
+    layout: Choice[str] = field(metadata=_on_resume("digits", "layout of rows"))
     """Whether rows are packed end to end or padded."""
-    last_layer: Choice[str] = Choice("all tokens", "as it was then")
+    pad_lengths: Choice[tuple[int, ...]] = field(metadata=_on_resume("digits", "padding", "padded lengths"))
+    """Lengths to which batches are padded; empty: to the longest row of each."""
+    last_layer: Choice[str] = field(metadata=_on_resume("digits", "last layer for"))
     """The tokens for which the last layer is computed."""
-    frozen: Choice[str] = Choice("nothing", "as it was then")
-    """What is not trained: nothing, the core, or the embeddings and so many of the lowest layers (a number)."""
-    states: Choice[str] = Choice("not kept", "as it was then")
-    """Where that which the frozen part gives is kept."""
-    word_vectors: Choice[int] = Choice(0, "as it was then")
+    word_vectors: Choice[int] = field(metadata=_on_resume("free", "word vectors"))
     """How many of the model's are trained; 0: all."""
-    step: Choice[str] = Choice("plain calls", "as it was then")
+    frozen: Choice[str] = field(metadata=_on_resume("fixed", "frozen", "frozen part"))
+    """What is not trained: nothing, the core, or the embeddings and so many of the lowest layers (a number)."""
+    states: Choice[str] = field(metadata=_on_resume("free", "its results in"))
+    """Where the frozen part's hidden states are kept."""
+    step: Choice[str] = field(metadata=_on_resume("digits", "steps run as"))
     """How optimiser steps are run."""
-    compiled: Choice[str] = Choice("never", "as it was then")
+    compiled: Choice[str] = field(metadata=_on_resume("digits", "compiled"))
     """Whether captured steps are compiled as well."""
-    capacities: Choice[tuple[int, ...]] = Choice((), "as it was then")
+    capacities: Choice[tuple[int, ...]] = field(metadata=_on_resume("free", "shapes"))
     """Tokens of a micro-batch that captured steps are filled up to."""
+    learning_rate: Choice[float] = field(metadata=_on_resume("applied", "learning rate"))
+    head_learning_rate: Choice[float] = field(metadata=_on_resume("applied", "head's rate"))
+    epochs: Choice[float] = field(metadata=_on_resume("applied", "epochs"))
+    steps: Choice[int] = field(metadata=_on_resume("applied", "steps"))
+    """Optimiser steps in all."""
+    warmup_steps: Choice[int] = field(metadata=_on_resume("applied", "warm-up"))
+    logging_steps: Choice[int] = field(metadata=_on_resume("free", "log every"))
+    """Steps between log lines; 0 for none."""
+    eval_steps: Choice[int] = field(metadata=_on_resume("applied", "evaluate every", "evaluations"))
+    """Steps between evaluations; 0 for none."""
+    save_steps: Choice[int] = field(metadata=_on_resume("free", "copy every"))
+    """Steps between copies of the model; 0 for none (but for the best one, where it is followed)."""
+    best_metric: Choice[str] = field(metadata=_on_resume("applied", "model kept", "metric of the best model"))
+    """Metric by which the best model is kept; empty: the last one is."""
+    patience: Choice[int] = field(metadata=_on_resume("applied", "patience"))
+    """Evaluations without improvement before stopping; 0: never."""
+    guards: Choice[tuple[str, ...]] = field(metadata=_on_resume("digits", "guards"))
+    """Faults of the device that would make this job's results wrong, and are worked round."""
+
+    # What the user alone decides, or follows from it in one way.
+    seed: int = field(default=42, metadata=_on_resume("fixed"))
+    """Of the new head and of dropout."""
+    order_seed: int = field(default=42, metadata=_on_resume("fixed"))
+    """Of the order of rows."""
+    drop_last: int = field(default=0, metadata=_on_resume("fixed"))
+    """At an epoch's end, rows that do not fill a last micro-batch of this size are left out; 0: none are."""
+    attention: str | None = field(default=None, metadata=_on_resume("digits"))
+    """By transformers' name; None: the model's own choice."""
+    optim: str = field(default="adamw_torch_fused", metadata=_on_resume("fixed"))
+    optim_state: str = field(default="fp32", metadata=_on_resume("fixed"))
+    weight_decay: float = field(default=0.0, metadata=_on_resume("applied"))
+    adam_beta1: float = field(default=0.9, metadata=_on_resume("applied"))
+    adam_beta2: float = field(default=0.999, metadata=_on_resume("applied"))
+    adam_epsilon: float = field(default=1e-8, metadata=_on_resume("applied"))
+    max_grad_norm: float = field(default=1.0, metadata=_on_resume("applied"))
+    lr_scheduler_type: str = field(default="linear", metadata=_on_resume("applied"))
+    lr_scheduler_kwargs: dict[str, Any] | None = field(default=None, metadata=_on_resume("applied"))
+    label_smoothing_factor: float = field(default=0.0, metadata=_on_resume("applied"))
+    neftune_noise_alpha: float | None = field(default=None, metadata=_on_resume("applied"))
+    gradient_checkpointing_kwargs: dict[str, Any] | None = field(default=None, metadata=_on_resume("digits"))
+    tf32: bool | None = field(default=None, metadata=_on_resume("digits"))
+    full_determinism: bool = field(default=False, metadata=_on_resume("digits"))
+    mps_fallback: str = field(default="on", metadata=_on_resume("digits"))
+    eval_on_start: bool = field(default=False, metadata=_on_resume("free"))
+    first_evaluation: int = field(default=0, metadata=_on_resume("applied", changed="step of the first evaluation"))
+    """No evaluation before this step."""
+    keeps_best: bool = field(default=False, metadata=_on_resume("applied", changed="load_best_model_at_end"))
+    """Whether the best evaluated model is kept rather than the last."""
+    greater_is_better: bool = field(default=True, metadata=_on_resume("applied"))
+    """Whether a larger metric is a better one."""
+    early_stopping_threshold: float = field(default=0.0, metadata=_on_resume("applied"))
+    saves_best: bool = field(default=False, metadata=_on_resume("free"))
+    """Whether a checkpoint is written whenever the model is the best so far, and stays."""
+    save_minutes: float = field(default=5.0, metadata=_on_resume("free"))
+    """Minutes between checkpoints to go on from; 0: none are written by the clock."""
+    save_total_limit: int = field(default=1, metadata=_on_resume("free"))
+    """Checkpoints that are kept."""
+    logging_first_step: bool = field(default=False, metadata=_on_resume("free"))
+    torch_empty_cache_steps: int = field(default=0, metadata=_on_resume("free"))
+    """Steps between two times that the device's cache is emptied; 0: never."""
+    per_device_eval_batch_size: int | None = field(default=None, metadata=_on_resume("free"))
+    """Most rows of an evaluation batch; None: by tokens."""
+    overwrite_cache: bool = field(default=False, metadata=_on_resume("free"))
+    keep_awake: bool = field(default=True, metadata=_on_resume("free"))
 
     def choices(self) -> dict[str, Choice]:
         """Every choice by name, in order."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name in rules() if isinstance(value := getattr(self, name), Choice)}
+
+    def changed(self, **choices: Any) -> Plan:
+        """The same with some choices made otherwise."""
+        return replace(self, **choices)
+
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """Whether checkpoints were asked for, and so stay when the run is finished."""
+        return self.save_steps.value > 0 or self.saves_best
+
+
+def rules() -> dict[str, dict[str, str]]:
+    """By field: its rule on resume, its words, and those for a change."""
+    return {item.name: dict(item.metadata) for item in fields(Plan)}

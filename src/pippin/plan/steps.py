@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from pippin.data.batches import few_capacities, padded_lengths, training_order
-from pippin.machine.drivers import get_backend
+from pippin.machine.traits import DeviceTraits
 from pippin.plan.frozen import NOTHING
 from pippin.plan.layout import PACKED
-from pippin.plan.plan import Choice
+from pippin.plan.plan import NO_CAPACITIES, Choice, Plan
 from pippin.recipe import Recipe
 
-EAGER, CAPTURED = "plain calls", "captured"
-NEVER, WHEN_IT_PAYS = "never", "when it pays"
+EAGER: Final = "plain calls"
+CAPTURED: Final = "captured"
+NEVER: Final = "never"
+WHEN_IT_PAYS: Final = "when it pays"
 #: Fewer steps are over before a recording has paid.
 _FEWEST_STEPS = 20
 #: Epochs whose batches are looked at to plan the shapes.
@@ -20,18 +24,18 @@ _EPOCHS = 5
 
 
 def choose_step(
-    recipe: Recipe, device: str, precision: str, layout: str, steps: int, frozen: str = NOTHING
+    recipe: Recipe, traits: DeviceTraits, precision: str, layout: str, steps: int, frozen: str = NOTHING
 ) -> Choice[str]:
     """Captured where the device can and nothing in the step needs Python."""
-    if not get_backend(device).captures_steps:
-        return Choice(EAGER, "this device has no recorded steps")
+    if not traits.captures_steps:
+        return Choice(EAGER, "this device cannot record steps")
     reasons = {
         "rows are padded to many shapes": layout != PACKED,
         f"--optim {recipe.optim} cannot be recorded": recipe.optim != "adamw_torch_fused",
         "--optim_state bf16 cannot be recorded": recipe.optim_state == "bf16",
-        "--fp16 looks at every gradient": precision == "fp16",
+        "--fp16 checks every gradient": precision == "fp16",
         "--gradient_checkpointing draws its random numbers twice": recipe.gradient_checkpointing,
-        "a part of the model is frozen: its results change place from batch to batch": frozen != NOTHING,
+        "a part of the model is frozen": frozen != NOTHING,
         f"only {steps} steps": steps < _FEWEST_STEPS,
     }
     against = [reason for reason, holds in reasons.items() if holds]
@@ -45,23 +49,21 @@ def choose_compiling(recipe: Recipe, precision: str, step: str) -> Choice[str]:
     if recipe.torch_compile is False:
         return Choice(NEVER, "asked for by --torch_compile false")
     if step != CAPTURED:
-        return Choice(NEVER, "it pays only for steps that are recorded on a GPU")
+        return Choice(NEVER, "pays only for recorded steps")
     if precision != "bf16":
-        return Choice(NEVER, f"torch's compiler does not know the attention of {precision}")
+        return Choice(NEVER, f"torch's compiler cannot take the attention kernel of {precision}")
     return Choice(WHEN_IT_PAYS, "decided by the time of the first steps")
 
 
-def choose_capacities(
-    recipe: Recipe, lengths: np.ndarray | None, batch: int, micro_batch: int, batching: str, step: str
-) -> Choice[tuple[int, ...]]:
+def choose_capacities(plan: Plan, lengths: np.ndarray | None) -> Choice[tuple[int, ...]]:
     """The shapes of captured steps, in tokens: few, with little to fill up."""
-    if step != CAPTURED or lengths is None:
-        return Choice((), "any: steps are not recorded")
-    totals = []
+    if plan.step.value != CAPTURED or lengths is None:
+        return NO_CAPACITIES
+    totals, size = [], plan.micro_batch.value
     for epoch in range(_EPOCHS):
-        for rows in training_order(lengths, batch, batching, recipe.order_seed, epoch):
-            parts = [rows[start : start + micro_batch] for start in range(0, len(rows), micro_batch)]
-            totals += [lengths[part].sum() for part in parts if len(part) == micro_batch]
+        for rows in training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch):
+            parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+            totals += [lengths[part].sum() for part in parts if len(part) == size]
     if not totals:
         return Choice((), "fewer rows than a batch has")
     planned = few_capacities(np.array(totals))

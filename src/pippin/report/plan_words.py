@@ -4,54 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from pippin.plan.plan import Plan
+from pippin.plan.plan import Plan, rules
 from pippin.text import memory
 
-#: Plan entries by the words that a person would use.
-_NAMES = {
-    "device": "device",
-    "precision": "precision",
-    "max_length": "longest input",
-    "batch_size": "batch",
-    "micro_batch": "micro-batch",
-    "micro_tokens": "tokens at once",
-    "activations": "activations",
-    "updates": "weights updated",
-    "saving": "saved",
-    "memory": "memory",
-    "batching": "order of rows",
-    "layout": "layout of rows",
-    "pad_lengths": "padding",
-    "last_layer": "last layer for",
-    "word_vectors": "word vectors",
-    "frozen": "frozen",
-    "states": "its results in",
-    "step": "steps run as",
-    "compiled": "compiled",
-    "capacities": "shapes",
-    "learning_rate": "learning rate",
-    "head_learning_rate": "head's rate",
-    "epochs": "epochs",
-    "steps": "steps",
-    "warmup_steps": "warm-up",
-    "logging_steps": "log every",
-    "eval_steps": "evaluate every",
-    "save_steps": "copy every",
-    "best_metric": "model kept",
-    "patience": "patience",
-    "guards": "guards",
-}
 _WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
 
 
 def plan_rows(plan: Plan, trains: bool = True) -> list[tuple[str, str, str]]:
     """Name, value and reason of each choice that tells a person something; without training, only what concerns the
     rest."""
-    choices = plan.choices()
+    words = rules()
     return [
-        (words, _value(name, choices[name].value), choices[name].reason)
-        for name, words in _NAMES.items()
-        if not _goes_without_saying(name, plan) and (trains or name in _WITHOUT_TRAINING)
+        (words[name]["words"], _value(name, choice.value), choice.reason)
+        for name, choice in plan.choices().items()
+        if words[name]["words"] and not _goes_without_saying(name, plan) and (trains or name in _WITHOUT_TRAINING)
     ]
 
 

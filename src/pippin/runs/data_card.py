@@ -10,7 +10,6 @@ from pippin.data.batches import padded_lengths, training_order
 from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Plan
-from pippin.recipe import Recipe
 from pippin.tasks.sequence.dataset import Dataset
 
 #: Bars of the chart of lengths.
@@ -49,7 +48,7 @@ class DataCard:
     """Share of the tokens of an epoch that are padding."""
 
 
-def data_card(recipe: Recipe, data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
+def data_card(data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
     """Describe a job's rows."""
     splits = {"train": data.train, **data.validation, **data.test}
     counts: tuple[int, ...] = ()
@@ -67,7 +66,7 @@ def data_card(recipe: Recipe, data: Dataset, rows: EncodedSplits, plan: Plan) ->
         class_rows=counts,
         lengths=_bins(rows.train.lengths) if rows.train else (),
         cut=sum(split.cut for split in rows.all()),
-        padding=round(_padding(recipe, plan, rows.train), 4) if rows.train else 0.0,
+        padding=round(_padding(plan, rows.train), 4) if rows.train else 0.0,
     )
 
 
@@ -80,11 +79,11 @@ def _bins(lengths: np.ndarray) -> tuple[LengthBin, ...]:
     return tuple(LengthBin(start, start + width - 1, int(count)) for start, count in zip(starts, counts, strict=True))
 
 
-def _padding(recipe: Recipe, plan: Plan, train: Encoded) -> float:
+def _padding(plan: Plan, train: Encoded) -> float:
     if plan.layout.value == PACKED:
         return 0.0
     lengths = train.lengths
-    order = training_order(lengths, plan.micro_batch.value, plan.batching.value, recipe.order_seed, epoch=0)
+    order = training_order(lengths, plan.micro_batch.value, plan.batching.value, plan.order_seed, epoch=0)
     longest = np.array([lengths[batch].max() for batch in order])
     padded = (padded_lengths(longest, plan.pad_lengths.value) * [len(batch) for batch in order]).sum()
     return float(1 - lengths.sum() / padded)

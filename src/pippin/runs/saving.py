@@ -15,7 +15,6 @@ from pippin.files import to_bytes
 from pippin.models.used_rows import UsedRows
 from pippin.plan.fits import BESIDE
 from pippin.plan.plan import Plan
-from pippin.recipe import Recipe
 from pippin.runs.checkpoints.packing import copied, write
 from pippin.runs.checkpoints.store import Store
 from pippin.runs.checkpoints.weights import load_weights
@@ -36,13 +35,12 @@ class Saver:
         events: Events,
         model: Any,
         tokenizer: Any,
-        recipe: Recipe,
         plan: Plan,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.folder, self.events, self.model, self.tokenizer, self.clock = folder, events, model, tokenizer, clock
-        self.store = store_of(folder, recipe)
-        self.minutes = recipe.save_minutes if recipe.save_strategy is None else 0.0
+        self.store = store_of(folder, plan)
+        self.minutes = plan.save_minutes
         self.copies = plan.saving.value == BESIDE
         self.last_step = 0
         self.last_time = clock()
@@ -111,14 +109,9 @@ class Saver:
         return self.store.save(step, fill, checkpoint_bytes(self.model), best_step)
 
 
-def store_of(folder: RunFolder, recipe: Recipe) -> Store:
+def store_of(folder: RunFolder, plan: Plan) -> Store:
     """Where the checkpoints of the run in a folder are."""
-    return folder.store(folder.run.id if folder.run else "", recipe.save_total_limit or 1)
-
-
-def keeps_checkpoints(recipe: Recipe, plan: Plan) -> bool:
-    """Whether checkpoints were asked for, and so stay when the run is finished."""
-    return plan.save_steps.value > 0 or recipe.save_strategy == "best"
+    return folder.store(folder.run.id if folder.run else "", plan.save_total_limit)
 
 
 def checkpoint_bytes(model: Any) -> int:

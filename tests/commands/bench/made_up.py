@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Largest, Point, Setting
-from pippin.machine.machine import Device, Machine
+from pippin.machine.machine import Machine
+from pippin.machine.traits import traits_of
 
 GPU = "cuda"
 
 
 def machine(*kinds: str) -> Machine:
     names = {"cpu": "Intel(R) Xeon(R) CPU @ 2.00GHz", GPU: "NVIDIA H200"}
-    devices = tuple(Device(kind, names.get(kind, "Apple M3 GPU"), 2**34, bf16=True) for kind in kinds)
+    devices = tuple(traits_of(kind, names.get(kind, "Apple M3 GPU"), memory_bytes=2**34) for kind in kinds)
     return Machine("Linux", "6.1", "x86_64", "3.12", "2.13.0", "4.57.0", 8, 2**35, devices, chip=names["cpu"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def with_operator(monkeypatch) -> Callable[..., None]:
             model.get_submodule(layer).register_forward_pre_hook(hook)
             return model
 
-        monkeypatch.setattr("pippin.engine.session.load_model", load)
+        monkeypatch.setattr("pippin.commands.train.load_model", load)
         monkeypatch.setattr("pippin.commands.predictor.load_model", load)
 
     return install
@@ -259,6 +260,7 @@ class MetaBackend(type(get_backend("cpu"))):
     """Stands in for a device whose kernel is missing in torch."""
 
     kind = "meta"
+    traits = replace(get_backend("cpu").traits, is_gpu=True)
 
 
 def write(name: str, text: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from pippin.commands.preflight.answer import Measured
 from pippin.commands.preflight.compare import compare
 from pippin.commands.preflight.measuring import measured
 from pippin.machine.chips import CHIPS, gpu_budget
+from pippin.machine.faults import MacFacts
+from pippin.machine.machine import Machine
+from pippin.machine.traits import apple_gpu, traits_of
+from pippin.records import to_json
 
 
 @pytest.fixture
@@ -137,8 +142,6 @@ class _Deadly:
 
 
 def test_a_process_that_dies_is_an_answer(planned_job):
-    from dataclasses import replace
-
     found = measured(replace(planned_job, config=_Deadly()))
     assert found.trouble == "the step's process ended with exit code 3 and no answer"
 
@@ -162,6 +165,55 @@ def test_training_refuses_what_cannot_fit(run_cli, word_file, tiny_model):
     code, out, err = run_cli(*asked, "--memory_limit", 0.001, "--force")
     assert code == 0, err
     assert "the memory does not fit" in out
+
+
+H200 = traits_of("cuda", "NVIDIA H200", memory_bytes=141 << 30, budget_bytes=139 << 30)
+SERVER = Machine("Linux", "6.8", "x86_64", "3.12.3", "2.13.0", "5.22.2", 64, 2**40, (H200, traits_of("cpu", "Xeon")))
+
+
+def test_any_computer_that_was_described(preflight):
+    Path("server.json").write_text(json.dumps({"machine": to_json(SERVER)}))
+    out = preflight("--machine", "server.json", "--max_steps", 100)
+    for words in (
+        "on NVIDIA H200, 64 CPU cores · torch 2.13.0 · bf16",
+        "runs    yes",
+        "of 139.0 GB",
+        "time    unknown",
+    ):
+        assert words in out
+    answer = json.loads(preflight("--machine=server.json", "--max_steps", 100, "--json"))
+    assert (answer["target"]["is_here"], answer["target"]["device"], answer["duration"]) == (False, "cuda", None)
+    assert answer["fits"]["needed"] == sum(answer["fits"]["parts"].values())
+    assert "recorded steps" in answer["fits"]["parts"]
+    on_cpu = json.loads(preflight("--machine=server.json", "--use_cpu", "--json"))
+    assert (on_cpu["target"]["device"], on_cpu["fits"]["budget"]) == ("cpu", 0)
+    assert "--device mps: there is no mps device" in preflight("--machine", "server.json", "--device", "mps", code=2)
+
+
+def test_a_described_mac_is_a_mac(preflight):
+    gpu = apple_gpu(MacFacts("2.12.0", "15.0", "Apple M1"), 5 << 30, budget_bytes=5 << 30)
+    mac = replace(SERVER, system="Darwin", release="15.0", torch="2.12.0", devices=(gpu, traits_of("cpu", "Apple M1")))
+    Path("mac.json").write_text(json.dumps(to_json(mac)))
+    out = preflight("--machine", "mac.json")
+    for words in ("on Apple M1 GPU", "macOS 15.0", "of 5.0 GB", "time    about"):
+        assert words in out
+
+
+def test_a_described_computer_has_small_cards_too(preflight):
+    small = replace(SERVER, devices=(replace(H200, budget_bytes=97 << 20), *SERVER.devices[1:]))
+    Path("small.json").write_text(json.dumps(to_json(small)))
+    asked = ["--machine", "small.json", "--max_steps", 100, "--per_device_train_batch_size", 32, "--json"]
+    answer = json.loads(preflight(*asked))
+    assert answer["fits"]["as_asked"] > answer["fits"]["budget"] >= answer["fits"]["needed"]
+    assert answer["fits"]["settings"]
+
+
+def test_machines_that_cannot_be(preflight):
+    Path("broken.json").write_text("[1]")
+    assert "not a description from `pippin doctor --json`" in preflight("--machine", "broken.json", code=2)
+    both = preflight("--machine", "broken.json", "--chip", "m1", "--measure", code=2)
+    assert "--chip and --machine exclude each other" in both
+    assert "--measure runs on this computer: leave out --machine" in both
 
 
 def test_budgets():

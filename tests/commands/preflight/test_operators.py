@@ -7,6 +7,7 @@ from transformers import BertConfig, DistilBertConfig, GPT2Config, LlamaConfig, 
 
 from pippin.commands.preflight.operators import Call, judge
 from pippin.commands.preflight.run import judged_operators
+from pippin.machine.faults import MacFacts
 from pippin.machine.operators import Coverage, releases, table
 
 MODELS = {
@@ -22,7 +23,7 @@ MODELS = {
 @pytest.mark.parametrize("config", MODELS.values(), ids=MODELS)
 def test_newest_releases_run_all_of_it(config):
     for torch in ("2.6.0", "2.13.0", releases()[-1]):
-        found = judged_operators(config, "fp32", torch)
+        found = judged_operators(config, "fp32", MacFacts(torch, "15.0", "Apple M1"))
         assert found.findings == ()
         assert found.native > 25
 
@@ -30,12 +31,15 @@ def test_newest_releases_run_all_of_it(config):
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "t5"])
 def test_old_releases_lack_what_they_lacked(name):
     config = MODELS[name]
-    old = {finding.name: finding for finding in judged_operators(config, "fp32", "2.0.0").findings}
+    old = {
+        finding.name: finding
+        for finding in judged_operators(config, "fp32", MacFacts("2.0.0", "15.0", "Apple M1")).findings
+    }
     assert set(old) == {"aten::lerp_.Scalar", "aten::linalg_vector_norm"}
     assert old["aten::lerp_.Scalar"].coverage == "fallback"
     assert old["aten::linalg_vector_norm"].coverage == "always_cpu"
     assert old["aten::lerp_.Scalar"].native_since == "2.1.0"
-    assert judged_operators(config, "fp32", "2.4.0").findings == ()
+    assert judged_operators(config, "fp32", MacFacts("2.4.0", "15.0", "Apple M1")).findings == ()
 
 
 def test_inner_operators_are_judged_only_where_the_outer_one_is_made_of_them():

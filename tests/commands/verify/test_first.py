@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from conftest import events
+from conftest import events, with_traits
 from pippin.commands.planning import plan_job
 from pippin.commands.verify import first
 from pippin.commands.verify.first import short_rows, verify_first
@@ -24,7 +25,7 @@ class Device(CpuBackend):
     """A CPU by another name."""
 
     kind = "other"
-    verifies_first = True
+    traits = replace(CpuBackend.traits, is_gpu=True, verifies_first=True)
 
     @property
     def device(self) -> torch.device:
@@ -62,7 +63,7 @@ def test_a_sound_device_is_said_to_be(job):
     [(None, True, True), (None, False, False), ("off", True, False), ("short", False, True)],
 )
 def test_the_recipe_decides_before_the_device(job, monkeypatch, wanted, asks, compared):
-    monkeypatch.setattr(Device, "verifies_first", asks)
+    with_traits(monkeypatch, Device, verifies_first=asks)
     said: list[str] = []
     found = verify_first(job(verify=wanted), Device(), said.append)
     assert found.startswith("verified") is compared

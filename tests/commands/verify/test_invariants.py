@@ -50,7 +50,7 @@ def test_models_that_look_both_ways_are_not_asked(tiny_model):
 
 def test_models_that_look_both_ways_on_the_cpu_are_not_blamed(monkeypatch, tiny_model):
     """A kind of model that transformers counts among those that write, and that classifies by looking both ways."""
-    monkeypatch.setattr("pippin.commands.verify.invariants.looks_back", lambda config: True)
+    monkeypatch.setattr("pippin.commands.verify.invariants.is_causal", lambda config: True)
     experiment = bert(tiny_model)
     assert before_a_changed_token(experiment, Network(experiment.model, CpuBackend()), CpuBackend()) is None
 

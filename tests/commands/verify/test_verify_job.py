@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +18,7 @@ from pippin.report.terminal import Terminal
 
 class Device(CpuBackend):
     kind = "other"
+    traits = replace(CpuBackend.traits, is_gpu=True)
     tf32: bool | None = None
 
     @property

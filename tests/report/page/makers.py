@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import replace
 
-from pippin.machine.machine import Device, Machine
-from pippin.plan.plan import Choice, Plan
+from conftest import some_plan
+from pippin.machine.machine import Machine
+from pippin.machine.traits import traits_of
 from pippin.recipe import Recipe
 from pippin.report.page.history import History
 from pippin.report.report import Mistake, Report
@@ -20,9 +20,9 @@ CLASSES = ("ABBR", "DESC", "NUM")
 def make_run(status: str = "finished", classes: tuple[str, ...] = CLASSES, **changes) -> Run:
     machine = Machine(
         system="Linux", release="6", architecture="x86_64", python="3.11", torch="2.13.0", transformers="5.22",
-        cpu_cores=2, memory_bytes=8 << 30, devices=(Device("cpu", "a processor", 8 << 30, bf16=False),),
+        cpu_cores=2, memory_bytes=8 << 30, devices=(traits_of("cpu", "a processor", memory_bytes=8 << 30, bf16=False),),
     )  # fmt: skip
-    plan = Plan(**{field.name: Choice(_plain(field), "so it is") for field in dataclasses.fields(Plan)})
+    plan = some_plan()
     card = DataCard(
         "questions", "trec", ("text",), "label", classes, False, {"train": 90, "validation": 10}, "text and label",
         class_rows=tuple(range(10, 10 + len(classes))), lengths=(LengthBin(3, 6, 50), LengthBin(7, 10, 40)),
@@ -71,8 +71,3 @@ def make_history(logs: int = 30) -> History:
             scores = {"step": step, "epoch": step / 10, "best": True, "eval_accuracy": step / 40, "eval_loss": 1.0}
             history.add("evaluation", scores, began + 2 * step)
     return history
-
-
-def _plain(field: dataclasses.Field) -> object:
-    kinds = {"str": "some", "int": 3, "float": 0.5, "tuple[int, ...]": (), "tuple[str, ...]": ()}
-    return kinds[str(field.type).removeprefix("Choice[").removesuffix("]")]

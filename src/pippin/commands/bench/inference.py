@@ -115,7 +115,7 @@ class InferenceTest:
             [
                 Setting(INFERENCE, device, precision, batch, length)
                 for device in self.devices
-                if get_backend(device).precision_problem(precision) is None
+                if precision not in get_backend(device).precision_problems()
             ]
             for precision, length in looks
             for batch in BATCHES
@@ -134,8 +134,8 @@ class InferenceTest:
         model: Any = backend.place(subject.load(recipe, config, backend.attention(work_of(config, precision))))
         model.eval()
         left = job.tokenizer.padding_side == "left"
-        layout = choose_layout(recipe, config, device, precision, subject.longest, left).value
-        network = make_network(model, backend, precision, layout, choose_last_layer(config, left).value, ())
+        layout = choose_layout(recipe, job.facts, backend.traits, precision, subject.longest, left).value
+        network = make_network(model, backend, precision, layout, choose_last_layer(job.facts, left).value, ())
         network.keep_products_in_half()
         tensors = [*model.parameters(), *model.buffers()]
         return _PlacedModel(network, sum(tensor.numel() * tensor.element_size() for tensor in tensors))

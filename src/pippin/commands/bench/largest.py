@@ -7,7 +7,7 @@ tried: the plan's estimate answers.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.plan.frozen import CORE
 from pippin.plan.layout import FIRST_TOKENS
-from pippin.plan.memory import StepSize, estimate, size_of
+from pippin.plan.memory import StepSize, estimate
 from pippin.plan.plan import Choice
 from pippin.text import memory
 
@@ -40,7 +40,7 @@ def largest_batch(subject: Subject, device: str, length: int, head_only: bool, c
     assert rows is not None
     settings = {"per_device_train_batch_size": _FIRST, "max_steps": 2, "freeze": CORE if head_only else None}
     job = subject.planned(device, len(rows), **settings)  # all, since word vectors of other rows are not trained
-    if get_backend(device).kind == "cpu":
+    if not get_backend(device).traits.is_gpu:
         batch, why = _estimated(job, length, head_only)
     else:
         batch, why = _tried(subject, job, length, clock)
@@ -49,7 +49,7 @@ def largest_batch(subject: Subject, device: str, length: int, head_only: bool, c
 
 def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]:
     backend, plan = get_backend(job.plan.device.value), job.plan
-    size, budget = size_of(job.config, job.data.labels.outputs), backend.memory_budget()
+    size, budget, traits = job.facts.size, backend.memory_budget(), backend.traits
     if size is None or not budget:
         return 0, "not known for this kind of model or machine"
 
@@ -58,8 +58,8 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
             rows=rows,
             tokens=rows * length,
             pairs=rows * length**2,
-            keeps_scores=backend.keeps_scores == "always" or size.attention_dropout > 0,
-            mask_bytes=backend.mask_bytes,
+            keeps_scores=traits.keeps_scores == "always" or size.attention_dropout > 0,
+            mask_bytes=traits.mask_bytes,
             first_tokens=plan.last_layer.value == FIRST_TOKENS,
             trained_words=plan.word_vectors.value,
             frozen_layers=size.layers if head_only else None,
@@ -78,13 +78,13 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
 
 
 def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> tuple[int, str]:
-    plan = replace(job.plan, capacities=Choice((), "each batch has a size of its own"))
+    plan = job.plan.changed(capacities=Choice((), "each batch has a size of its own"))
     backend = get_backend(plan.device.value)
     budget = backend.memory_budget()
     encoded = subject.rows_of_length(_FIRST, length)
     fitting, before, last = 0, 0, 0
     try:
-        session = Session(job.recipe, plan, job.data.task, job.rows, job.config, subject.load)
+        session = Session(plan, job.data.task, job.rows, partial(subject.load, job.recipe, job.config))
     except PippinError as error:
         return 0, str(error)
     step = session.step

@@ -86,7 +86,9 @@ class TrainingTest:
 
     def groups(self) -> list[list[Setting]]:
         test, machine = HEAD_ONLY if self.head_only else TRAINING, self.subject.job.machine
-        precisions = {device: choose_precision(Recipe(device=device), machine, device).value for device in self.devices}
+        precisions = {
+            device: choose_precision(Recipe(device=device), machine.device(device)).value for device in self.devices
+        }
         return [
             [
                 Setting(test, device, precisions[device], batch, None, library)

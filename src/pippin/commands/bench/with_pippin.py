@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,9 +42,9 @@ def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
             smaller.append(figures["rows"])
 
     with TemporaryDirectory() as scratch:
-        session = Session(job.recipe, job.plan, job.data.task, job.rows, job.config, subject.load)
+        session = Session(job.plan, job.data.task, job.rows, partial(subject.load, job.recipe, job.config))
         events = Events(Path(scratch, "events.jsonl"), listen)
-        saver = Saver(RunFolder(Path(scratch)), events, session.model, job.tokenizer, job.recipe, job.plan)
+        saver = Saver(RunFolder(Path(scratch)), events, session.model, job.tokenizer, job.plan)
         assert job.data.train is not None
         with closing(events), closing(saver), session.backend.quick_arithmetic():
             outcome = session.train(job.data.train, events.emit, saver)

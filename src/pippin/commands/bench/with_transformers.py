@@ -52,7 +52,7 @@ def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
                 times[state.global_step] = time.perf_counter()
 
     with TemporaryDirectory() as scratch:
-        on_cpu = backend.kind == "cpu"
+        on_cpu = not backend.traits.is_gpu
         arguments = TrainingArguments(
             scratch, max_steps=steps, per_device_train_batch_size=setting.batch, per_device_eval_batch_size=64,
             learning_rate=job.plan.learning_rate.value, seed=_SEED, report_to=[], save_strategy="no",

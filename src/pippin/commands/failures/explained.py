@@ -73,5 +73,5 @@ def _message(findings: Findings, error: Exception, backend: Backend, path: Path 
         what = f"the operator {findings.call.operator} failed on the device {backend.kind} ({said})"
     where = f"PyTorch: {TORCH_TRACKER}" if findings.is_torchs else OUR_TRACKER
     text = f" A text to send, with none of your data, is in {path}." if path else ""
-    go_on = f" To go on without this device, add {on_cpu}." if backend.kind != "cpu" else ""
+    go_on = f" To go on without this device, add {on_cpu}." if backend.traits.is_gpu else ""
     return f"{what}. Please report it to {where}.{text}{go_on}"

@@ -88,7 +88,7 @@ class Answer:
     target: dict[str, Any]
     runs: Runs
     fits: Fits | None
-    """None where nothing is trained, or the model could not be run on paper."""
+    """None where nothing is trained, or the model could not be run with fake tensors."""
     duration: Duration | None
     disk: int
     """Bytes for the checkpoints and the model."""

@@ -45,17 +45,20 @@ class Comparison:
 def compare(job: PlannedJob) -> Comparison:
     """The job on every chip, trained at each batch size for the same number of epochs."""
     mac = some_mac(_LARGEST, job.machine, memory=CHIPS[_LARGEST].memory[-1])
-    with mac.planned_for():
-        # One after the other is planned for a Mac with room for anything: nothing is done to save memory.
-        found = {
-            batch: forecast(
-                replanned(
-                    job, mac.machine, per_device_train_batch_size=batch, num_train_epochs=job.plan.epochs.value,
-                    gradient_accumulation_steps=1, max_steps=-1,
-                )
+    # One after the other is planned for a Mac with room for anything: nothing is done to save memory.
+    found = {
+        batch: forecast(
+            replanned(
+                job,
+                mac.machine,
+                per_device_train_batch_size=batch,
+                num_train_epochs=job.plan.epochs.value,
+                gradient_accumulation_steps=1,
+                max_steps=-1,
             )
-            for batch in BATCHES
-        }  # fmt: skip
+        )
+        for batch in BATCHES
+    }
     needed = {batch: each.memory.total for batch, each in found.items()}
     rows = []
     for chip in CHIPS.values():

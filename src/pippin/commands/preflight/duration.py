@@ -24,7 +24,7 @@ BASIS = (
 )
 
 
-#: Bytes that an AdamW update reads and writes for each trained number: weight, gradient, two moments.
+#: Bytes that an AdamW update reads and writes for each trained parameter: weight, gradient, two moments.
 _UPDATE_BYTES = 28
 
 

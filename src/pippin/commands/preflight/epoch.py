@@ -16,7 +16,7 @@ Step = list[np.ndarray]
 def steps_of(job: PlannedJob) -> list[Step]:
     """Every step of the epoch, in order."""
     plan, lengths = job.plan, lengths_of(job)
-    order = training_order(lengths, plan.batch_size.value, plan.batching.value, job.recipe.order_seed, epoch=0)
+    order = training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch=0)
     size, tokens, widths = plan.micro_batch.value, plan.micro_tokens.value, plan.pad_lengths.value
     return [micro_batches(rows, padded_lengths(lengths[rows], widths), size, tokens) for rows in order]
 

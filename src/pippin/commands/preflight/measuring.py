@@ -8,9 +8,9 @@ from __future__ import annotations
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 
@@ -52,12 +52,9 @@ def run_steps(job: PlannedJob) -> Measured:
     from pippin.engine.session import Session
     from pippin.models.skeleton import make_random
 
-    def load(_: Any, config: Any, attention: str | None) -> Any:
-        return make_random(config, attention)
-
     less: list[str] = []
     try:
-        session = Session(job.recipe, job.plan, job.data.task, job.rows, job.config, load)
+        session = Session(job.plan, job.data.task, job.rows, partial(make_random, job.config))
         backend, batch = session.backend, np.concatenate(heaviest_step(job))
         with backend.quick_arithmetic(), backend.watching_memory(), backend.own_stream():
             step = session.fitting(lambda event, **_: less.append(event))

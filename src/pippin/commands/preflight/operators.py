@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from pippin.commands.preflight.paper import PaperBackend
+from pippin.commands.preflight.fake import FakeDriver
 from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
 from pippin.machine.drivers import get_backend
-from pippin.machine.drivers.base import Backend
 from pippin.machine.operators import Coverage, Table, UnknownOperator, first_native
+from pippin.machine.traits import CPU, DeviceTraits
 from pippin.models.network import Network
 from pippin.models.plain_bert.config import PlainBertConfig
 from pippin.models.skeleton import make_random
@@ -83,9 +83,9 @@ class OperatorAnswer:
     findings: tuple[OperatorFinding, ...]
 
 
-def calls_of(config: Any, target: Backend, attention: str | None, fused: bool) -> list[Call]:
+def calls_of(config: Any, traits: DeviceTraits, attention: str | None, fused: bool) -> list[Call]:
     """The operators of one training step and one evaluation of a small model of this class."""
-    backend = PaperBackend(target)
+    backend = FakeDriver(traits)
     with _one_thread(), _quiet(), backend.attending():
         model, config = _small_model(config, attention)
         # Padded rows: packed ones are for devices with kernels for them.
@@ -164,7 +164,7 @@ def _small_model(config: Any, attention: str | None) -> tuple[Any, Any]:
             small.pad_token_id = 0
         try:
             model = make_random(small, attention)
-            _one_step(Network(model, get_backend("cpu")), _some_rows(small), fused=False)
+            _one_step(Network(model, get_backend(CPU)), _some_rows(small), fused=False)
         except Exception as error:  # each class has its own words for sizes that do not fit
             problem = error
             continue

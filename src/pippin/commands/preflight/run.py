@@ -9,23 +9,19 @@ from typing import Any
 from pippin.commands.planning import PlannedJob, replanned
 from pippin.commands.preflight.answer import Answer, Duration, Fits, Measured, Option, Problem, Runs
 from pippin.commands.preflight.duration import beside_steps, estimated, mean_step, seconds_of
+from pippin.commands.preflight.fake import summed
 from pippin.commands.preflight.measuring import measured
-from pippin.commands.preflight.memory import Forecast, forecast, made_to_fit
+from pippin.commands.preflight.memory import FakeEstimator, Forecast
 from pippin.commands.preflight.operators import OperatorAnswer, calls_of, has_fused_optimiser, judge
-from pippin.commands.preflight.paper import summed
 from pippin.commands.preflight.target import Target, smallest_macs
 from pippin.errors import PippinError
 from pippin.machine.check import dotted, release
-from pippin.machine.drivers import get_backend
-from pippin.machine.drivers.mps import MpsBackend
-from pippin.machine.faults import HAZARDS
+from pippin.machine.faults import HAZARDS, MacFacts, safe_attention
 from pippin.machine.operators import Coverage, table
 from pippin.machine.releases import macos_floor, newest_torch
+from pippin.machine.traits import apple_gpu
 from pippin.models.attention import work_of
-from pippin.plan.fits import KEPT, RECOMPUTED
 from pippin.plan.frozen import CORE, NOTHING
-from pippin.plan.guards import asked_rows
-from pippin.plan.plan import Choice
 
 #: Settings that need less memory, by their flags, in the order of how much they change.
 _LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -35,10 +31,12 @@ _LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("--unfreeze 2", {"unfreeze": 2}, "trains the two highest layers and the head"),
     ("--freeze core", {"freeze": CORE}, "trains the head alone"),
 )
+#: Choices that are made otherwise where memory is short.
+_MEASURES = ("micro_batch", "activations", "updates", "step", "saving")
 
 
 def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer:
-    """Will it run, will it fit, how long will it take? Within ``target.planned_for()``.
+    """Will it run, will it fit, how long will it take?
 
     ``measures`` runs a real step on this computer as well.
     """
@@ -46,12 +44,13 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
     runs = _runs(job, target)
     if job.rows.train is not None:
         try:
-            found = made_to_fit(job, job.plan.memory_budget.value)
-        except Exception as error:  # a model may want to see numbers, which paper does not have
-            unknown = f"memory and time: this model cannot be run on paper ({type(error).__name__})"
+            estimator = FakeEstimator(job)
+            found = estimator.of(replanned(job, estimator=estimator))
+        except Exception as error:  # a model may want to see values, which fake tensors do not have
+            unknown = f"memory and time: this model cannot be run with fake tensors ({type(error).__name__})"
         else:
-            fits = _fits(job, found)
-            runs = replace(runs, problems=(*runs.problems, *_doubles(found, target)))
+            fits = _fits(job, estimator.forecasts[0], found)
+            runs = replace(runs, problems=(*runs.problems, *_doubles(found)))
     tried = measured(found.job if found else job) if measures and job.rows.train is not None else None
     return Answer(
         job=f"{job.data.name} · {job.model}",
@@ -66,16 +65,16 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
 
 
 def _runs(job: PlannedJob, target: Target) -> Runs:
-    problems = [*_release_problems(target)] if target.macos else []
+    problems, mac = [*_release_problems(target)] if target.macos else [], _mac(job)
     problems += [
         Problem(f"PyTorch's fault {hazard.source} there: {hazard.wrong}", f"worked round: {hazard.remedy.value}", False)
         for hazard in HAZARDS
         if hazard.name in job.plan.guards.value
     ]
     operators = None
-    if job.plan.device.value == MpsBackend.kind:
+    if mac:
         try:
-            operators = judged_operators(job.config, job.plan.precision.value, target.torch)
+            operators = judged_operators(job.config, job.plan.precision.value, mac)
         except Exception as error:  # a class whose sizes cannot be made small
             problems.append(Problem(f"its operators are not known ({type(error).__name__})", "try it there", False))
         else:
@@ -83,11 +82,15 @@ def _runs(job: PlannedJob, target: Target) -> Runs:
     return Runs(tuple(problems), operators)
 
 
-def judged_operators(config: Any, precision: str, torch: str) -> OperatorAnswer:
-    """What becomes of the model's operators on an Apple GPU with this torch release."""
-    backend, known = get_backend(MpsBackend.kind), table(torch)
-    attention = backend.attention(work_of(config, precision))
-    return judge(calls_of(config, backend, attention, has_fused_optimiser(known)), known)
+def judged_operators(config: Any, precision: str, mac: MacFacts) -> OperatorAnswer:
+    """What becomes of the model's operators on the GPU of a Mac."""
+    known, attention = table(mac.torch), safe_attention(mac, work_of(config, precision))
+    return judge(calls_of(config, apple_gpu(mac, None), attention, has_fused_optimiser(known)), known)
+
+
+def _mac(job: PlannedJob) -> MacFacts | None:
+    """The Mac on whose GPU the job runs."""
+    return job.machine.device(job.plan.device.value).mac
 
 
 def _release_problems(target: Target) -> Iterator[Problem]:
@@ -113,52 +116,31 @@ def _operator_problems(operators: OperatorAnswer, target: Target, falls_back: bo
             yield Problem(what, newer, stops=False)
 
 
-def _doubles(found: Forecast, target: Target) -> Iterator[Problem]:
-    if found.job.plan.device.value == MpsBackend.kind and found.step.doubles:
+def _doubles(found: Forecast) -> Iterator[Problem]:
+    if _mac(found.job) and found.step.doubles:
         names = ", ".join(found.step.doubles)
         yield Problem(f"float64, which the Apple GPU does not have, comes out of {names}", "train with --use_cpu", True)
 
 
-def _fits(job: PlannedJob, found: Forecast) -> Fits:
-    budget, memory = job.plan.memory_budget.value, found.memory
-    plain = _as_asked(job)
-    same = plain.plan == found.job.plan
-    as_asked = memory.total if same else forecast(plain).memory.total
-    layers = {name: size for name, size in memory.parts.items() if name.startswith("layer ")}
+def _fits(job: PlannedJob, asked: Forecast, found: Forecast) -> Fits:
+    budget, memory, as_asked = job.plan.memory_budget.value, found.memory, asked.memory.total
     too_much = bool(budget) and as_asked > budget
+    before, after = asked.job.plan.choices(), found.job.plan.choices()
+    changed = [name for name in _MEASURES if before[name].value != after[name].value]
     return Fits(
         needed=memory.total,
         budget=budget,
         as_asked=as_asked,
         parts=dict(sorted(summed(memory.parts).items(), key=lambda part: -part[1])),
-        layers=layers,
-        settings=_changed(plain, found),
+        layers={name: size for name, size in memory.parts.items() if name.startswith("layer ")},
+        settings={name: f"{after[name].value}, not {before[name].value}" for name in changed},
         options=tuple(_options(job, found)) if too_much else (),
         smallest=tuple(smallest_macs(as_asked if memory.total <= budget else memory.total)) if too_much else (),
     )
 
 
-def _as_asked(job: PlannedJob) -> PlannedJob:
-    """The job without what the plan does to save memory."""
-    rows = Choice(asked_rows(job.recipe, job.plan.batch_size.value), "asked for")
-    kept = RECOMPUTED if job.recipe.gradient_checkpointing else KEPT
-    plan = replace(job.plan, micro_batch=rows, activations=Choice(kept, "asked for"))
-    changed = plan.micro_batch.value != job.plan.micro_batch.value or kept != job.plan.activations.value
-    return replace(job, plan=plan) if changed else job
-
-
-def _changed(plain: PlannedJob, found: Forecast) -> dict[str, str]:
-    before, after = plain.plan, found.job.plan
-    names = ("micro_batch", "activations", "updates", "step", "saving")
-    return {
-        name: f"{getattr(after, name).value}, not {getattr(before, name).value}"
-        for name in names
-        if getattr(after, name).value != getattr(before, name).value
-    }
-
-
 def _options(job: PlannedJob, found: Forecast) -> Iterator[Option]:
-    """What other settings would need, each alone, by the plan's quick estimate, corrected by the step on paper."""
+    """What other settings would need, each alone, by the plan's quick estimate, corrected by the fake step."""
     quick = job.plan.memory.value
     if not quick:
         return
@@ -176,7 +158,7 @@ def _options(job: PlannedJob, found: Forecast) -> Iterator[Option]:
 def _duration(found: Forecast, target: Target) -> Duration | None:
     """Of the whole training, where the chip's speed is known and the GPU is what runs it."""
     chip, job = target.chip, found.job
-    if chip is None or job.plan.device.value != MpsBackend.kind:
+    if chip is None or not _mac(job):
         return None
     step = seconds_of(chip, mean_step(found))
     return estimated(job.plan.steps.value * step + seconds_of(chip, beside_steps(found)), step)

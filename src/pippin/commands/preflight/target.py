@@ -1,20 +1,19 @@
-"""The computer that a forecast is for: this one, or a Mac that is only described."""
+"""The computer that a forecast is for: this one, a Mac by its chip, or any that was described elsewhere."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from pippin.errors import PippinError
 from pippin.machine.check import dotted
 from pippin.machine.chips import CHIPS, Chip, find_chip, gpu_budget
-from pippin.machine.drivers.mps import MpsBackend, bfloat16_problem, planning_for
 from pippin.machine.faults import MacFacts
-from pippin.machine.machine import Device, Machine
+from pippin.machine.machine import Machine
 from pippin.machine.releases import macos_floor
+from pippin.machine.traits import CPU, apple_gpu, traits_of
 
 
 @dataclass(frozen=True)
@@ -33,12 +32,6 @@ class Target:
     is_here: bool
     machine: Machine = field(repr=False)
 
-    def planned_for(self) -> AbstractContextManager[Any]:
-        """Within, plans are made for this computer."""
-        if self.is_here or self.chip is None or self.memory is None:
-            return nullcontext()
-        return planning_for(MacFacts(self.torch, self.macos, self.chip.name), gpu_budget(self.memory))
-
     @property
     def description(self) -> dict[str, Any]:
         """As plain data."""
@@ -54,16 +47,16 @@ class Target:
         }
 
 
-def this_computer(machine: Machine) -> Target:
-    """As it was found."""
+def target_of(machine: Machine, is_here: bool) -> Target:
+    """A computer as it was found, here or elsewhere."""
     device = machine.devices[0]
     return Target(
-        name=f"this computer ({device.name})",
+        name=f"this computer ({device.name})" if is_here else f"{device.name}, {machine.cpu_cores} CPU cores",
         torch=machine.torch,
         macos=machine.release if machine.system == "Darwin" else "",
         memory=machine.memory_bytes,
-        chip=_chip_here(device) if device.kind == MpsBackend.kind else None,
-        is_here=True,
+        chip=_chip(device.mac.chip) if device.mac else None,
+        is_here=is_here,
         machine=machine,
     )
 
@@ -102,10 +95,8 @@ def some_mac(
             cpu_cores=8,
             memory_bytes=size,
             devices=(
-                Device(
-                    MpsBackend.kind, f"{found.name} GPU", gpu_budget(size), bf16=bfloat16_problem(macos, torch) is None
-                ),
-                Device("cpu", found.name, None, bf16=True),
+                apple_gpu(MacFacts(torch, macos, found.name), gpu_budget(size), budget_bytes=gpu_budget(size)),
+                traits_of(CPU, found.name),
             ),
         ),
     )
@@ -120,8 +111,8 @@ def smallest_macs(needed: int) -> Iterator[str]:
             yield f"{chip.name} with {enough} GB"
 
 
-def _chip_here(device: Device) -> Chip | None:
+def _chip(name: str) -> Chip | None:
     try:
-        return find_chip(device.name.removesuffix(" GPU"))
+        return find_chip(name)
     except PippinError:  # a virtual machine, or newer than the table
         return None

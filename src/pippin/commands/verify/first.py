@@ -15,6 +15,7 @@ from pippin.commands.verify.walk import located
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
+from pippin.machine.traits import CPU
 
 #: Rows, if possible of no more tokens than this, among the first of the job's.
 _ROWS, _TOKENS, _AMONG = 4, 32, 1000
@@ -28,11 +29,11 @@ def verify_first(job: PlannedJob, device: Backend, say: Callable[[str], None]) -
     Stops where they disagree. The model is loaded for this alone and let go, so that training finds the device as if
     nothing had been there.
     """
-    if (job.recipe.verify or ("short" if device.verifies_first else "off")) == "off":
+    if (job.recipe.verify or ("short" if device.traits.verifies_first else "off")) == "off":
         return "not verified. `pippin verify` does that."
     if job.recipe.tf32 is not None:
         device.set_tf32(job.recipe.tf32)
-    found = _sentence(job, get_backend("cpu"), device)
+    found = _sentence(job, get_backend(CPU), device)
     device.empty_cache()
     say(found)
     return found

@@ -15,7 +15,7 @@ from pippin.commands.verify.verdict import LATER, PADDED, Finding
 from pippin.data.collate import Collator
 from pippin.data.encoding import Encoded
 from pippin.machine.drivers.base import Backend
-from pippin.models.attention import looks_back
+from pippin.models.attention import is_causal
 from pippin.models.network import Network
 
 
@@ -40,7 +40,7 @@ def before_a_changed_token(experiment: Experiment, network: Network, cpu: Backen
     None where tokens see later ones on the CPU too: such a model is not causal. The device does the same sums twice,
     so that no more than a last rounding may differ, whatever the depth.
     """
-    if not looks_back(experiment.model.config):
+    if not is_causal(experiment.model.config):
         return None
     twice = row_and_changed(experiment)
     allowed = allowed_error(experiment.model) + (epsilon(network.precision) if network.precision != "fp32" else 0.0)

@@ -35,7 +35,7 @@ _BATCHES, _ROWS = 2, 8
 def verify(job: PlannedJob) -> Verdict:
     """Compare the device that the plan chose with the CPU."""
     device, cpu = get_backend(job.plan.device.value), get_backend("cpu")
-    if device.kind == cpu.kind:
+    if not device.traits.is_gpu:
         raise PippinError(
             "verify compares a GPU with the CPU, and this job would run on the CPU: there is nothing to compare. "
             "`pippin doctor` says why no GPU is used."
@@ -58,7 +58,7 @@ def experiment_of(
     Where the model has a window, rows past it are added, unless they were longer than the job's or than ``longest``.
     """
     plan = job.plan
-    seed_everything(job.recipe.seed, device)  # the new head draws from here
+    seed_everything(plan.seed, device)  # the new head draws from here
     config = without_dropout(copy.deepcopy(job.config))
     model: torch.nn.Module = load_model(job.recipe, config, device.attention(work_of(config, plan.precision.value)))
     if plan.frozen.value != NOTHING:
@@ -73,7 +73,7 @@ def experiment_of(
         replace(rows, labels=other_labels(rows.labels, job.data.labels.outputs)),
         batches,
         job.data.task,
-        lambda placed: make_optimiser(placed, job.recipe, plan),
+        lambda placed: make_optimiser(placed, plan),
         lambda placed, backend, precision: network_for(plan, placed, backend, precision),
     )
 
@@ -94,7 +94,7 @@ def other_labels(labels: np.ndarray | None, outputs: int) -> np.ndarray | None:
 def shown_precision(job: PlannedJob) -> str:
     """With TF32, which is a way to take products of fp32 and no precision of the plan's."""
     precision = job.plan.precision.value
-    return "tf32" if job.recipe.tf32 and precision == "fp32" else precision
+    return "tf32" if job.plan.tf32 and precision == "fp32" else precision
 
 
 def without_dropout(config: Any) -> Any:

@@ -8,14 +8,15 @@ from importlib import import_module
 
 from pippin.errors import PippinError, nearest
 from pippin.machine.drivers.base import Backend
+from pippin.machine.traits import CPU, CUDA, MPS
 
 FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
 
 #: In the order in which a job prefers them.
 _MODULES = {
-    "mps": ("pippin.machine.drivers.mps", "MpsBackend"),
-    "cuda": ("pippin.machine.drivers.cuda", "CudaBackend"),
-    "cpu": ("pippin.machine.drivers.cpu", "CpuBackend"),
+    MPS: ("pippin.machine.drivers.mps", "MpsBackend"),
+    CUDA: ("pippin.machine.drivers.cuda", "CudaBackend"),
+    CPU: ("pippin.machine.drivers.cpu", "CpuBackend"),
 }
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pippin.errors import PippinError
 from pippin.machine.fallbacks import Fallbacks
-from pippin.machine.machine import Device
+from pippin.machine.faults import MacFacts, most_rows, safe_attention
 from pippin.machine.memory import Relief
+from pippin.machine.traits import DeviceTraits
 from pippin.machine.work import Work
 
 if TYPE_CHECKING:
@@ -33,37 +34,14 @@ class Backend:
     """A device: its name, its memory, its random state, and what is safe on it."""
 
     kind: str
-    #: Most lengths that batches are padded to, each with up to three numbers of rows; None: any shape is fine.
-    shape_limit: int | None = None
-    #: Padded tokens per batch where nothing is trained.
-    evaluation_tokens = 2048
-
-    #: How rows attend that lie end to end: by a `kernel` of the device, or in `groups` of like lengths, each padded
-    #: for attention alone; None where neither pays.
-    packed_attention: str | None = None
-    #: Whether the copy that a checkpoint is written from lies in the same memory as the model.
-    saves_from_own_memory = False
-    #: Whether whole steps can be recorded and replayed.
-    captures_steps = False
-    #: Whether bfloat16 is what the device is fast in, where it has it.
-    bf16_by_default = False
+    #: What all devices of this kind have in common.
+    traits: DeviceTraits
     #: Whether the optimiser's fused step can clip the gradient on its way.
     clips_in_step = False
     #: Whether torch's dropout draws its random numbers one by one here.
     slow_dropout = False
-    #: Tokens times width of a micro-batch that is large enough for full speed; more would only take memory. None: not
-    #: known.
-    enough_numbers: int | None = None
-    #: Whether training keeps attention's scores: `always`, `with dropout` on them, or `never`, thanks to a kernel.
-    keeps_scores = "with dropout"
-    #: Bytes for each number of a dropout mask.
-    mask_bytes = 4
-    #: Whether tensors without contents can stand on this device, where it is here; else they stand on the CPU for it.
-    works_on_paper = False
-    #: Whether training here begins with a comparison with the CPU, unless the recipe says otherwise.
-    verifies_first = False
-    #: Bytes that the device's own libraries take out of a job's memory, by a cautious guess.
-    own_memory = 0
+    #: Whether fake tensors can stand on this device, where it is here; else they stand on the CPU for it.
+    takes_fake_tensors = False
 
     def __init__(self, index: int | None = None):
         self.index = index
@@ -74,7 +52,7 @@ class Backend:
 
         return torch.device(self.kind if self.index is None else f"{self.kind}:{self.index}")
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> list[DeviceTraits]:
         """The devices of this kind that are here; empty where there are none."""
         raise NotImplementedError
 
@@ -86,9 +64,14 @@ class Backend:
         """Why ``devices`` is empty, and what to do."""
         return f"torch finds no {self.kind} device on this computer"
 
-    def precision_problem(self, precision: str) -> str | None:
-        """Why bf16 or fp16 cannot be used here, or None when it can."""
-        return None
+    @property
+    def mac(self) -> MacFacts | None:
+        """What decides which faults of the Apple GPU it has; None for other devices."""
+        return self.traits.mac
+
+    def precision_problems(self) -> dict[str, str]:
+        """Why bf16 or fp16 cannot be used here."""
+        return self.traits.precision_problems
 
     def check_environment(self) -> str | None:
         """Refuse variables that keep the device from starting; returns a warning about those that are dangerous."""
@@ -187,17 +170,13 @@ class Backend:
                 "it, choose a smaller model, or use the CPU."
             ) from error
 
-    def guards(self, work: Work) -> dict[str, str]:
-        """Known faults of the device that this work would meet and Pippin works round: name -> what would go wrong."""
-        return {}
-
     def most_rows(self, work: Work) -> tuple[int, str] | None:
         """The most rows that training may put through the model at once, and why; None where all of them may."""
-        return None
+        return most_rows(self.mac, work)
 
     def attention(self, work: Work) -> str | None:
         """The attention, by transformers' name, that is right for this work; None: the model's own choice is."""
-        return None
+        return safe_attention(self.mac, work)
 
     def checkpoint_contexts(self) -> CheckpointContexts | None:
         """What gives torch's checkpoint() its contexts, where it cannot draw the same random numbers twice unaided."""
@@ -222,10 +201,6 @@ class Backend:
         return isinstance(error, (RuntimeError, MemoryError)) and (
             isinstance(error, MemoryError) or any(words in text for words in _OUT_OF_MEMORY)
         )
-
-    def several_processes_problem(self) -> str:
-        """Why a job cannot be spread over several processes."""
-        return "Pippin trains in one process: start it without torchrun"
 
     def recorder(self) -> Recorder:
         """What records work, where ``captures_steps``."""

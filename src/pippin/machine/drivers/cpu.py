@@ -5,36 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from pippin.machine.drivers.base import Backend
-from pippin.machine.machine import Device
 from pippin.machine.power import battery_watts, package_joules
 from pippin.machine.system import available_memory, chip_name
+from pippin.machine.traits import CPU, TRAITS, DeviceTraits
 
 #: Of the memory that is free, the rest is left to other programs.
 _SHARE = 0.8
 
 
 class CpuBackend(Backend):
-    kind = "cpu"
-    packed_attention = "groups"
+    kind = CPU
+    traits = TRAITS[CPU]
     clips_in_step = True
-    saves_from_own_memory = True
     slow_dropout = True
-    # As many at once as keep the processor busy (512 tokens of BERT-base, 1024 of MiniLM); more would only take memory.
-    enough_numbers = 512 * 768
 
     def __init__(self, index: int | None = None):
         super().__init__(None)
 
-    def devices(self) -> list[Device]:
-        return [Device(self.kind, chip_name(), None, bf16=True)]
-
-    def precision_problem(self, precision: str) -> str | None:
-        if precision == "fp16":
-            return "float16 training needs a GPU; on the CPU use --bf16 or neither"
-        return None
+    def devices(self) -> list[DeviceTraits]:
+        return [replace(self.traits, name=chip_name())]
 
     @contextmanager
     def quick_arithmetic(self) -> Iterator[None]:

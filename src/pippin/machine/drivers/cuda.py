@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pippin.machine.drivers.base import Backend
-from pippin.machine.machine import Device
 from pippin.machine.power import nvidia_watts
+from pippin.machine.traits import CUDA, TRAITS, DeviceTraits
 
 if TYPE_CHECKING:
     import torch
@@ -22,18 +23,12 @@ _streams: dict[int, torch.cuda.Stream] = {}
 
 
 class CudaBackend(Backend):
-    kind = "cuda"
-    evaluation_tokens = 65536
-    packed_attention = "kernel"
-    captures_steps = True
-    bf16_by_default = True
+    kind = CUDA
+    traits = TRAITS[CUDA]
     clips_in_step = True
-    keeps_scores = "never"
-    mask_bytes = 1
-    works_on_paper = True
-    own_memory = 96 << 20  # workspaces of cuBLAS, and pieces that the allocator cannot use
+    takes_fake_tensors = True
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> list[DeviceTraits]:
         import torch
 
         if not torch.cuda.is_available():
@@ -41,7 +36,13 @@ class CudaBackend(Backend):
         found = []
         for index in range(torch.cuda.device_count()):
             facts = torch.cuda.get_device_properties(index)
-            found.append(Device(self.kind, facts.name, facts.total_memory, bf16=facts.major >= 8))
+            problems = CudaBackend(index).precision_problems()
+            found.append(
+                replace(
+                    self.traits, name=facts.name, memory_bytes=facts.total_memory, bf16=facts.major >= 8,
+                    precision_problems=problems,
+                )
+            )  # fmt: skip
         return found
 
     def is_built(self) -> bool:
@@ -56,12 +57,12 @@ class CudaBackend(Backend):
             return "this torch was built without CUDA; install a CUDA build of torch"
         return "torch finds no NVIDIA GPU; check the driver with `nvidia-smi`"
 
-    def precision_problem(self, precision: str) -> str | None:
+    def precision_problems(self) -> dict[str, str]:
         import torch
 
-        if precision == "bf16" and not torch.cuda.is_bf16_supported():
-            return "this GPU has no bfloat16; use --fp16 or neither"
-        return None
+        with torch.cuda.device(self.device):
+            has_bf16 = torch.cuda.is_bf16_supported()
+        return {} if has_bf16 else {"bf16": "this GPU has no bfloat16; use --fp16 or neither"}
 
     def synchronize(self) -> None:
         import torch

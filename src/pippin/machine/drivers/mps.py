@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from pippin.errors import PippinError
@@ -16,23 +15,13 @@ from pippin.machine.check import release
 from pippin.machine.drivers.base import Backend, CheckpointContexts
 from pippin.machine.drivers.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
 from pippin.machine.fallbacks import Fallbacks
-from pippin.machine.faults import (
-    FLAT_LINEARS,
-    LOST_BIAS,
-    LSTM_DROPOUT,
-    NORM_GRADIENTS,
-    MacFacts,
-    Remedy,
-    hazards_of,
-    most_rows,
-)
-from pippin.machine.machine import Device
+from pippin.machine.faults import FLAT_LINEARS, LOST_BIAS, LSTM_DROPOUT, NORM_GRADIENTS, MacFacts, precision_problems
 from pippin.machine.memory import Relief
 from pippin.machine.operators import Coverage, first_native, operators_of
 from pippin.machine.power import battery_watts
 from pippin.machine.releases import macos_floor
 from pippin.machine.system import chip_name, macos_release
-from pippin.machine.work import Work
+from pippin.machine.traits import MPS, TRAITS, DeviceTraits, apple_gpu
 
 if TYPE_CHECKING:
     import torch
@@ -42,37 +31,20 @@ NO_LIMIT = "without a limit the whole system can freeze"
 _MISSING_OPERATOR = re.compile(r"operator '([\w:.]+)' is not current")
 
 
-#: A Mac that plans are made for, and its GPU's memory; None: this one.
-_elsewhere: ContextVar[tuple[MacFacts, int] | None] = ContextVar("elsewhere", default=None)
-
-
 class MpsBackend(Backend):
-    kind = "mps"
-    # Each new shape costs a compiled graph and memory that older releases never give back.
-    shape_limit = 8
-    evaluation_tokens = 8192
-    keeps_scores = "always"
-    verifies_first = True  # results that are wrong without a word were reported of many releases
-    own_memory = 64 << 20  # compiled graphs
+    kind = MPS
+    traits = TRAITS[MPS]
 
     def __init__(self, index: int | None = None):
         super().__init__(index)
         self._watch: MemoryWatch | None = None
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> list[DeviceTraits]:
         import torch
 
         if not (torch.backends.mps.is_built() and torch.backends.mps.is_available()):
             return []
-        mac = facts()
-        return [
-            Device(
-                self.kind,
-                f"{mac.chip or 'Apple'} GPU",
-                _budget(),
-                bf16=bfloat16_problem(mac.macos, mac.torch) is None,
-            )
-        ]
+        return [apple_gpu(facts(), self.memory_budget())]
 
     def is_built(self) -> bool:
         import torch
@@ -91,25 +63,18 @@ class MpsBackend(Backend):
         mac = facts()
         return f"torch {mac.torch} cannot use the Apple GPU on macOS {mac.macos}; update macOS"
 
-    def precision_problem(self, precision: str) -> str | None:
-        mac = facts()
-        if precision == "bf16":
-            return bfloat16_problem(mac.macos, mac.torch)
-        if precision == "fp16" and release(mac.torch) < (2, 8):
-            return "float16 with a loss scaler on the Apple GPU needs torch 2.8 or newer"
-        return None
+    @property
+    def mac(self) -> MacFacts:
+        return facts()
+
+    def precision_problems(self) -> dict[str, str]:
+        return precision_problems(facts())
 
     def check_environment(self) -> str | None:
         problem = watermark_problem(os.environ)
         if problem:
             raise PippinError(f"{HIGH} and {LOW}: {problem}. Type: unset {HIGH} {LOW}")
         return f"{HIGH}=0: {NO_LIMIT}. Better: unset {HIGH}" if has_no_limit(os.environ) else None
-
-    def several_processes_problem(self) -> str:
-        return (
-            "the Apple GPU takes no part in torch.distributed: gloo and nccl do not support its tensors. "
-            "Start without torchrun, or train on the CPU with --use_cpu"
-        )
 
     def explain(self, error: BaseException) -> str | None:
         found = _MISSING_OPERATOR.search(str(error)) if isinstance(error, NotImplementedError) else None
@@ -130,14 +95,18 @@ class MpsBackend(Backend):
         torch.mps.synchronize()
 
     def memory_now(self) -> int | None:
-        if _elsewhere.get() is not None:
-            return 0
         import torch
 
         return torch.mps.driver_allocated_memory()
 
     def memory_budget(self) -> int | None:
-        return _budget()
+        """What Metal recommends; None where torch does not tell, or does not start with the variables it finds."""
+        import torch
+
+        try:
+            return torch.mps.recommended_max_memory()
+        except (AttributeError, RuntimeError):  # torch before 2.5, which the doctor describes all the same
+            return None
 
     def memory_peak(self) -> int | None:
         return self._watch.peak if self._watch else self.memory_now()
@@ -216,17 +185,6 @@ class MpsBackend(Backend):
 
             flatten_linears(model, LOST_BIAS.is_on(mac))
 
-    def guards(self, work: Work) -> dict[str, str]:
-        return {hazard.name: f"{hazard.wrong} ({hazard.source})" for hazard in hazards_of(facts(), work)}
-
-    def most_rows(self, work: Work) -> tuple[int, str] | None:
-        limit = most_rows(facts(), work)
-        return limit and (limit[0], f"{limit[1].wrong} (PyTorch {limit[1].source})")
-
-    def attention(self, work: Work) -> str | None:
-        remedies = {hazard.remedy for hazard in hazards_of(facts(), work)}
-        return "eager" if Remedy.PLAIN_ATTENTION in remedies else None
-
     def checkpoint_contexts(self) -> CheckpointContexts | None:
         from pippin.machine.drivers.mps_guards import same_randomness
 
@@ -242,20 +200,8 @@ class MpsBackend(Backend):
             ask_for_norm_input_gradients(model)
 
 
-@contextmanager
-def planning_for(mac: MacFacts, budget: int) -> Iterator[None]:
-    """Within, plans are made for a Mac that is not here, with so many bytes for its GPU."""
-    before = _elsewhere.set((mac, budget))
-    try:
-        yield
-    finally:
-        _elsewhere.reset(before)
-
-
 def facts() -> MacFacts:
-    """This Mac, or the one that is planned for, as far as it decides what its GPU can do."""
-    if (elsewhere := _elsewhere.get()) is not None:
-        return elsewhere[0]
+    """This Mac, as far as it decides what its GPU can do."""
     import torch
 
     # Not the package's metadata: this is the torch that runs.
@@ -271,33 +217,12 @@ def _chip() -> str:
         return chip_name()
 
 
-def bfloat16_problem(macos: str, torch: str) -> str | None:
-    """Why a Mac with this macOS and torch cannot train in bfloat16 on its GPU, or None when it can."""
-    if release(macos) < (14, 0):
-        return "bfloat16 on the Apple GPU needs macOS 14 or newer"
-    if release(torch) < (2, 6):
-        return "bfloat16 autocast on the Apple GPU needs torch 2.6 or newer"
-    return None
-
-
 def _needs(torch: str) -> str:
     """How to get a torch release on this Mac."""
     floor, macos = macos_floor(torch), facts().macos
     if macos and release(macos) < floor:
         return f", and needs macOS {floor[0]}: update it in System Settings, then pip install 'torch>={torch}'"
     return f": pip install 'torch>={torch}'"
-
-
-def _budget() -> int | None:
-    """What Metal recommends to use; None where torch does not tell, or does not start with the variables it finds."""
-    if (elsewhere := _elsewhere.get()) is not None:
-        return elsewhere[1]
-    import torch
-
-    try:
-        return torch.mps.recommended_max_memory()
-    except (AttributeError, RuntimeError):  # torch before 2.5, which the doctor describes all the same
-        return None
 
 
 def _has_no_cpu_kernel(operator: str) -> bool:

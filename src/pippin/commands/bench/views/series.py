@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pippin.commands.bench.results import INFERENCE, PIPPIN, Bench, Point
-from pippin.machine.machine import Device
+from pippin.machine.traits import DeviceTraits
 from pippin.text import memory
 
 EMULATED = "emulated"
@@ -56,7 +56,7 @@ def batches_of(series: Sequence[BarSeries], test: str) -> list[int]:
     return sorted({batch for each in series for batch in each.batches(test)})
 
 
-def device_of(bench: Bench, device: str) -> Device | None:
+def device_of(bench: Bench, device: str) -> DeviceTraits | None:
     kind, _, index = device.partition(":")
     alike = [each for each in bench.machine.devices if each.kind == kind]
     return alike[int(index or 0)] if int(index or 0) < len(alike) else None

@@ -26,6 +26,8 @@ def show_answer(answer: Answer, terminal: Terminal) -> None:
         _show_fits(answer.fits, terminal)
     if answer.duration:
         _show_duration(answer.duration, terminal)
+    elif answer.fits:
+        _say(terminal, "time", "unknown: there are no published figures for this device", _NOTE)
     if answer.measured:
         _show_measured(answer.measured, answer.fits, terminal)
     if answer.disk:

@@ -1,4 +1,4 @@
-"""A training step on paper: the job's real model and code, run with tensors that have shapes and no contents.
+"""A training step with fake tensors: the job's real model and code, on tensors that have shapes and no contents.
 
 Nothing of the model's size is allocated, and the target's GPU need not be here. What comes out is what the step would
 hold at its worst moment, by what it is for, and how much it computes.
@@ -21,16 +21,17 @@ from pippin.commands.preflight.recorder import Recorder, naming_modules
 from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
+from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
+from pippin.machine.traits import CPU, DeviceTraits
 from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.skeleton import make_skeleton, replace_tensors
 from pippin.models.training_mode import recompute_activations
 from pippin.models.used_rows import UsedRows, train_used_rows
-from pippin.plan.fits import RECOMPUTED
+from pippin.plan.fits import IN_BACKWARD, RECOMPUTED
 from pippin.plan.frozen import NOTHING, frozen_layers
 from pippin.plan.plan import Plan
-from pippin.recipe import Recipe
 from pippin.tasks.base import Task
 
 WEIGHTS, GRADIENTS, WORKSPACE, ATTENTION = "weights", "gradients", "workspace", "attention"
@@ -38,7 +39,7 @@ _LAYER = re.compile(r"\.(\d+)(?:\.|$)")
 
 
 @dataclass(frozen=True)
-class OnPaper:
+class FakeRun:
     """What one piece of work takes."""
 
     peak: int
@@ -52,39 +53,31 @@ class OnPaper:
     """Operators that make float64, which some devices do not have."""
 
 
-class PaperBackend(Backend):
+class FakeDriver(Backend):
     """Stands for a device: its habits, on tensors without contents."""
 
-    def __init__(self, target: Backend):
-        super().__init__(target.index if target.works_on_paper else None)
-        self.kind = target.kind if target.works_on_paper else "cpu"
-        self.packed_attention, self.keeps_scores = target.packed_attention, target.keeps_scores
+    def __init__(self, traits: DeviceTraits):
+        driver = get_backend(traits.kind)
+        super().__init__()
+        self.traits = traits
+        self.kind = traits.kind if driver.takes_fake_tensors and driver.devices() else CPU
 
     def attending(self) -> AbstractContextManager[Any]:
         """Attention as the device runs it where it learns."""
-        if self.keeps_scores != "always":
+        if self.traits.keeps_scores != "always":
             return nullcontext()
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
         return sdpa_kernel(SDPBackend.MATH)
 
 
-class PaperJob:
-    """A job's model on paper, ready to be asked about batches of its rows."""
+class FakeJob:
+    """A job's model of fake tensors, ready to be asked about batches of its rows."""
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        plan: Plan,
-        task: Task,
-        config: Any,
-        encoded: Encoded,
-        target: Backend,
-        attention: str | None,
-    ):
+    def __init__(self, plan: Plan, task: Task, config: Any, encoded: Encoded, traits: DeviceTraits):
         self.plan, self.task, self.encoded = plan, task, encoded
-        self.backend = PaperBackend(target)
-        model = make_skeleton(config, attention)
+        self.backend = FakeDriver(traits)
+        model = make_skeleton(config, plan.attention)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         with self.mode:
             replace_tensors(model, self.backend.device)
@@ -98,20 +91,27 @@ class PaperJob:
             if plan.word_vectors.value:
                 train_used_rows(model, np.append(encoded.tokens, encoded.pad_token))
             if plan.activations.value == RECOMPUTED:
-                recompute_activations(model, recipe, self.backend)
+                recompute_activations(model, plan.gradient_checkpointing_kwargs, self.backend)
         self.model = model
 
     @property
     def trained(self) -> int:
-        """Numbers that are trained."""
+        """Parameters that are trained."""
         return sum(parameter.numel() for parameter in self.model.parameters() if parameter.requires_grad)
 
-    def training_step(self, micro_batches: Sequence[np.ndarray]) -> OnPaper:
+    def training_step(self, micro_batches: Sequence[np.ndarray]) -> FakeRun:
         """Forward and backward of these rows, micro-batch by micro-batch; the optimiser's part is not in it."""
         self.model.train()
         with self._recorded() as recorder:
+
+            def arrived(parameter: torch.Tensor) -> None:
+                assert parameter.grad is not None
+                recorder.add(parameter.grad, GRADIENTS)
+                if self.plan.updates.value == IN_BACKWARD:
+                    parameter.grad = None
+
             hooks = [
-                parameter.register_post_accumulate_grad_hook(lambda each: recorder.add(each.grad, GRADIENTS))
+                parameter.register_post_accumulate_grad_hook(arrived)
                 for parameter in self.model.parameters()
                 if parameter.requires_grad
             ]
@@ -125,7 +125,7 @@ class PaperJob:
             parameter.grad = None
         return _answer(recorder)
 
-    def evaluation(self, rows: np.ndarray) -> OnPaper:
+    def evaluation(self, rows: np.ndarray) -> FakeRun:
         """One batch without gradients."""
         self.model.eval()
         with torch.no_grad(), self._recorded() as recorder:
@@ -174,9 +174,9 @@ def _label(running: list[str], tensor: torch.Tensor) -> str:
     return f"layer {int(layer[1]) + 1}"
 
 
-def _answer(recorder: Recorder) -> OnPaper:
+def _answer(recorder: Recorder) -> FakeRun:
     parts = {name: size for name, size in recorder.at_peak.items() if size > 0}
-    return OnPaper(recorder.peak, parts, recorder.flops, recorder.moved, tuple(recorder.doubles))
+    return FakeRun(recorder.peak, parts, recorder.flops, recorder.moved, tuple(recorder.doubles))
 
 
 def summed(parts: dict[str, int]) -> dict[str, int]:

@@ -1,0 +1,127 @@
+"""How long the job trains, and when it evaluates, logs and saves."""
+
+from __future__ import annotations
+
+import math
+
+from pippin.errors import PippinError
+from pippin.plan.facts import TaskFacts
+from pippin.plan.hyperparameters import HUGGING_FACE
+from pippin.plan.plan import Choice
+from pippin.recipe import Recipe
+
+
+def steps_in_epoch(rows: int, batch: int, drop_last: int) -> int:
+    """With rows left out that do not fill a last micro-batch of ``drop_last``."""
+    if drop_last:
+        rows = max(rows // drop_last * drop_last, 1)
+    return math.ceil(rows / batch)
+
+
+def choose_steps(recipe: Recipe, epochs: float, steps_per_epoch: int) -> Choice[int]:
+    if recipe.max_steps > 0:
+        return Choice(recipe.max_steps, "asked for by --max_steps")
+    return Choice(max(1, math.ceil(epochs * steps_per_epoch)), f"{steps_per_epoch} an epoch")
+
+
+def choose_warmup_steps(recipe: Recipe, steps: int) -> Choice[int]:
+    if recipe.lr_scheduler_type in ("constant", "reduce_lr_on_plateau"):
+        return Choice(0, f"the schedule {recipe.lr_scheduler_type} has none")
+    if recipe.warmup_steps:
+        return Choice(_steps(recipe.warmup_steps, steps), "asked for")
+    if recipe.warmup_ratio is not None:
+        return Choice(math.ceil(recipe.warmup_ratio * steps), "asked for by --warmup_ratio")
+    if recipe.warmup_steps is not None:
+        return Choice(0, "asked for")
+    if recipe.is_classic:
+        return Choice(0, HUGGING_FACE)
+    return Choice(math.ceil(0.1 * steps), "a tenth of the steps")
+
+
+def choose_logging_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
+    if recipe.logging_strategy == "no":
+        return Choice(0, "asked for by --logging_strategy no")
+    if recipe.logging_strategy == "epoch":
+        return Choice(steps_per_epoch, "once an epoch")
+    if recipe.logging_steps is not None:
+        return Choice(_steps(recipe.logging_steps, steps), "asked for")
+    return Choice(min(500, max(1, steps // 20)), "about twenty lines")
+
+
+def choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_validation: bool) -> Choice[int]:
+    strategy = recipe.eval_strategy
+    if not has_validation:
+        if strategy not in (None, "no") or recipe.eval_on_start:
+            flag = "--eval_on_start" if recipe.eval_on_start else f"--eval_strategy {strategy}"
+            raise PippinError(f"{flag}: there are no validation rows. Give some with --validation_file.")
+        return Choice(0, "there are no validation rows")
+    if strategy is None:
+        if recipe.eval_steps is not None:
+            strategy = "steps"
+        elif recipe.is_classic:
+            return Choice(0, HUGGING_FACE + ": only at the end")
+        else:
+            return Choice(steps_per_epoch, "once an epoch")
+    if strategy == "no":
+        return Choice(0, "asked for by --eval_strategy no")
+    if strategy == "epoch":
+        return Choice(steps_per_epoch, "once an epoch, asked for")
+    if recipe.eval_steps is not None:
+        return Choice(_steps(recipe.eval_steps, steps), "asked for")
+    if recipe.logging_steps is not None:
+        return Choice(_steps(recipe.logging_steps, steps), "as often as logging")
+    return Choice(500, HUGGING_FACE)
+
+
+def first_evaluation(recipe: Recipe, steps_per_epoch: int) -> int:
+    """The step before which --eval_delay, in steps or epochs, lets no evaluation be."""
+    by_steps = recipe.eval_strategy == "steps" or (recipe.eval_strategy is None and recipe.eval_steps is not None)
+    return math.ceil(round(recipe.eval_delay * (1 if by_steps else steps_per_epoch), 6))
+
+
+def choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Choice[str]:
+    wishes = {
+        "--load_best_model_at_end": recipe.load_best_model_at_end,
+        "--early_stopping_patience": recipe.early_stopping_patience,
+        "--save_strategy best": recipe.save_strategy == "best",
+        "--lr_scheduler_type reduce_lr_on_plateau": recipe.lr_scheduler_type == "reduce_lr_on_plateau",
+    }
+    asked = [flag for flag, wished in wishes.items() if wished]
+    if not asked and recipe.is_classic:
+        return Choice("", HUGGING_FACE)
+    if not asked:
+        return Choice("", "its learning rate has run down, and small validation sets mislead")
+    if not evaluates:
+        raise PippinError(
+            f"{asked[0]} needs evaluations while training: add --eval_strategy epoch, "
+            "and --validation_file where there are no validation rows."
+        )
+    if recipe.metric_for_best_model:
+        name = recipe.metric_for_best_model.removeprefix("eval_")
+        if name not in task.metrics:
+            raise PippinError(f"--metric_for_best_model {name}: this task has {', '.join(sorted(set(task.metrics)))}.")
+        return Choice(name, "asked for")
+    if recipe.is_classic:
+        return Choice("loss", HUGGING_FACE)
+    return Choice(task.main_metric, "the task's own")
+
+
+def choose_patience(recipe: Recipe) -> Choice[int]:
+    if recipe.early_stopping_patience is not None:
+        return Choice(recipe.early_stopping_patience, "asked for")
+    return Choice(0, "never stops early")
+
+
+def choose_save_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
+    if recipe.save_strategy == "epoch":
+        return Choice(steps_per_epoch, "once an epoch, asked for")
+    if recipe.save_strategy == "steps" or (recipe.save_strategy is None and recipe.save_steps is not None):
+        return Choice(_steps(recipe.save_steps or 500, steps), "asked for")
+    if recipe.save_strategy == "best":
+        return Choice(0, "only when it is the best so far")
+    return Choice(0, "only the finished model")
+
+
+def _steps(value: float, total: int) -> int:
+    """A number of steps, or below 1 a share of all of them."""
+    return math.ceil(value * total) if value < 1 else int(value)
