@@ -31,7 +31,7 @@ THROUGH_PROPERTIES = {
 @pytest.mark.parametrize("name", sorted(set(recipe_fields()) - {"trust_remote_code"}))
 def test_field_is_read(name):
     wanted = THROUGH_PROPERTIES.get(name, name)
-    from_plan = wanted in plan_fields() and re.search(rf"plan\.{wanted}\b", READERS)
+    from_plan = wanted in plan_fields() and re.search(rf"plan\.(\w+\.)?{wanted}\b", READERS)
     assert from_plan or re.search(rf"recipe\.{wanted}\b", READERS), f"{name} is parsed and never used"
 
 
