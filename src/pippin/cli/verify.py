@@ -15,6 +15,7 @@ def run(line: CommandLine) -> int:
     prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.commands.failures.explained import explained, write_here
     from pippin.commands.planning import plan_job
+    from pippin.commands.verify.verdict import verdict_lines
     from pippin.commands.verify.verify import verify
     from pippin.machine.drivers import get_backend
     from pippin.records import to_json
@@ -27,5 +28,6 @@ def run(line: CommandLine) -> int:
     if line.flags.json:
         print(json.dumps({"agrees": verdict.agrees, **to_json(verdict)}, indent=2, ensure_ascii=False))
     else:
-        terminal.show_verdict(verdict)
+        for text in verdict_lines(verdict):
+            terminal.line(text)
     return 0 if verdict.agrees else 1
