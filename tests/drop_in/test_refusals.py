@@ -8,6 +8,7 @@ import torch
 from pippin.drop_in import refusals
 from pippin.drop_in.arguments import TrainingArguments
 from pippin.errors import PippinError
+from pippin.machine.traits import TRAITS
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +66,7 @@ class Stub:
     """A kind of device that is here, or not."""
 
     def __init__(self, kind: str, *here: object):
-        self.kind, self.here, self.asked = kind, here, False
+        self.kind, self.here, self.asked, self.traits = kind, here, False, TRAITS[kind]
 
     def devices(self) -> list[object]:
         self.asked = True

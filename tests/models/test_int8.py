@@ -13,6 +13,7 @@ import torch
 import pippin
 from conftest import make_rows
 from pippin.errors import PippinError
+from pippin.machine.traits import TRAITS
 from pippin.models.int8 import Int8Linear, to_int8
 
 ENGINES = [name for name in torch.backends.quantized.supported_engines if name != "none"]
@@ -81,7 +82,9 @@ def test_labels_of_a_run(train, run_cli, word_file, write_rows):
 
 def test_refused_on_other_devices(train, run_cli, word_file, monkeypatch):
     train(word_file, "--use_cpu")
-    monkeypatch.setattr("pippin.commands.predictor.get_backend", lambda _: SimpleNamespace(kind="gpu"))
+    monkeypatch.setattr(
+        "pippin.commands.predictor.get_backend", lambda _: SimpleNamespace(kind="gpu", traits=TRAITS["cuda"])
+    )
     code, out, err = run_cli("predict", "run", "--text", "x", "--int8")
     assert (code, out) == (2, "")
     assert "int8 is for the CPU, and the device is gpu" in err
