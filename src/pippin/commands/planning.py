@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pippin.data.encoding import Encoded, EncodedSplits, encode
+from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.data.examples import Examples
 from pippin.errors import PippinError
 from pippin.machine.check import OLDEST_TORCH, dotted, release
@@ -32,8 +32,8 @@ from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.report.terminal import Terminal
 from pippin.runs.model import trained_run
-from pippin.tasks.sequence.dataset import Dataset, prepare
-from pippin.tasks.sequence.sources import find_source
+from pippin.tasks.base import Dataset
+from pippin.tasks.registry import task_for
 
 #: Up to this share of the memory that there is, the plan's quick estimate is trusted; a step on paper takes a second.
 _TRUSTED = 0.6
@@ -68,11 +68,11 @@ class PlannedJob:
 
 def read_data(recipe: Recipe, terminal: Terminal) -> Dataset:
     """The rows of a job, checked; what was found is said."""
-    known = None
+    task, known = task_for(recipe), None
     if not recipe.wants_training:
         _check_model(recipe)
-        known = require_trained(recipe)
-    data = prepare(find_source(recipe), recipe, known)
+        known = require_trained(recipe, task.auto_model)
+    data = task.read(recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
     return data
 
@@ -101,9 +101,9 @@ def plan_job(
         )
     # What the device refuses is said before the rows are encoded.
     warnings = [get_backend(choose_device(recipe, machine).value).check_environment()]
-    labels, other_classes = match_classes(data.labels, model, needs_weights)
+    labels, other_classes = match_classes(data.labels, model, needs_weights, data.task.auto_model)
     data = data.with_classes(labels)
-    config, tokenizer = load_config(model, labels, needs_weights), load_tokenizer(model)
+    config, tokenizer = load_config(model, labels, needs_weights, data.task.auto_model), load_tokenizer(model)
     limit = longest_input(tokenizer, config)
     rows = _encode(recipe, data, tokenizer, limit)
     data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
@@ -150,7 +150,7 @@ def _encode(recipe: Recipe, data: Dataset, tokenizer: Any, limit: int | None) ->
     test = data.test if recipe.wants_prediction else {}
 
     def encoded(split: Examples) -> Encoded:
-        return encode(split, tokenizer, length, fresh=recipe.overwrite_cache)
+        return data.task.encode(split, tokenizer, length, recipe.overwrite_cache)
 
     return EncodedSplits(
         encoded(data.train) if data.train and recipe.wants_training else None,
@@ -194,6 +194,5 @@ def _show(job: PlannedJob, terminal: Terminal) -> None:
     sizes += [
         f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]
     ]
-    kind = "numbers" if data.labels.regression else f"{len(data.labels.names)} classes"
-    headline = f"{data.name}: {', '.join(sizes)} rows, {kind} · {job.model}"
+    headline = f"{data.name}: {', '.join(sizes)} rows, {data.task.kind} · {job.model}"
     terminal.show_plan(job.plan, headline, job.recipe.wants_training)

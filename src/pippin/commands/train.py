@@ -317,7 +317,7 @@ def _predict(job: PlannedJob, session: Session, folder: RunFolder, terminal: Ter
             else:
                 scores[split] = session.evaluate(encoded, advance)
                 scorer = scores[split].scorer
-        write_predictions(folder, split, job.data, scorer)
+        write_predictions(folder, split, job.data, scorer, has_labels=encoded.labels is not None)
     return scores
 
 

@@ -73,11 +73,14 @@ class Session:
             if rows.train is None or start is not None:
                 loaded.require_whole()
 
-        model = load(source, config, attention) if load else load_model(source, config, attention, take_note)
+        if load:
+            model = load(source, config, attention)
+        else:
+            model = load_model(source, config, attention, take_note, task.auto_model)
         self.model: Any = self.backend.place(model)
-        self.network = network_for(plan, self.model, self.backend, plan.precision.value)
+        self.network = network_for(plan, self.model, self.backend, plan.precision.value, task.reads)
         if rows.train and plan.frozen.value != NOTHING:
-            freeze(self.network, plan, f"tf32 {recipe.tf32}", rows.train.pad_left, recipe.overwrite_cache)
+            freeze(self.network, plan, f"tf32 {recipe.tf32}", rows.train.pad_left, recipe.overwrite_cache, task.reads)
         self.inference = Inference(self.network, recipe.per_device_eval_batch_size)
         self._recomputes = plan.activations.value == RECOMPUTED
         self.step = self._make_step() if rows.train and not is_trained else None

@@ -10,6 +10,7 @@ from pippin.machine.check import gigabytes
 from pippin.models.families import family_of
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
+from pippin.tasks.base import Reads
 
 #: What is frozen: nothing, the whole core, or the embeddings and so many of the lowest layers (a number as a word).
 NOTHING, CORE = "nothing", "core"
@@ -42,13 +43,19 @@ def frozen_layers(frozen: str) -> int | None:
     return None if frozen == CORE else int(frozen)
 
 
-def choose_states(recipe: Recipe, config: Any, frozen: str, rows: int, tokens: int, pads_left: bool) -> Choice[str]:
+def keeps_states(config: Any, pads_left: bool, reads: Reads) -> bool:
+    """Whether it is known where a frozen part ends, and what is read of it."""
+    return family_of(config)[0] is not None and not pads_left and reads == "first token"
+
+
+def choose_states(
+    recipe: Recipe, config: Any, frozen: str, rows: int, tokens: int, pads_left: bool, reads: Reads = "first token"
+) -> Choice[str]:
     """Where the states of so many rows and tokens are kept."""
     if frozen == NOTHING:
         return Choice(NOT_KEPT, "nothing is frozen")
-    family, why = family_of(config)
-    if family is None or pads_left:
-        why = why or "the tokenizer pads on the left"
+    if not keeps_states(config, pads_left, reads):
+        why = family_of(config)[1] or ("the tokenizer pads on the left" if pads_left else f"the head reads {reads}")
         return Choice(NOT_KEPT, f"the frozen part runs in every step: {why}")
     one_vector_a_row = frozen_layers(frozen) in (None, config.num_hidden_layers)
     size = (rows if one_vector_a_row else tokens) * config.hidden_size * _STATE_BYTES

@@ -9,6 +9,7 @@ from pippin.models.families import attention_window, family_of
 from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
+from pippin.tasks.base import Reads
 
 PACKED, PADDED = "packed", "padded"
 FIRST_TOKENS, ALL_TOKENS = "first tokens", "all tokens"
@@ -39,8 +40,10 @@ def choose_layout(
     return Choice(PACKED, f"rows lie end to end without padding; attention {how}")
 
 
-def choose_last_layer(config: Any, pads_left: bool) -> Choice[str]:
+def choose_last_layer(config: Any, pads_left: bool, reads: Reads = "first token") -> Choice[str]:
     """Only what the head reads, where that is known."""
+    if reads != "first token":
+        return Choice(ALL_TOKENS, f"the head reads {reads}")
     family, why = family_of(config)
     if family is None:
         return Choice(ALL_TOKENS, why)

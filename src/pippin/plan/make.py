@@ -27,7 +27,7 @@ from pippin.plan.layout import PACKED, choose_last_layer, choose_layout, choose_
 from pippin.plan.plan import Choice, Plan
 from pippin.plan.steps import choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
-from pippin.tasks.base import Task
+from pippin.tasks.base import Reads, Task
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
     evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
     best = _choose_best_metric(recipe, task, evaluates.value > 0)
-    last_layer = choose_last_layer(config, rows.pads_left)
+    last_layer = choose_last_layer(config, rows.pads_left, task.reads)
     word_vectors = choose_word_vectors(recipe, rows.words, frozen.value)
     step = choose_step(recipe, device.value, precision.value, layout.value, steps.value, frozen.value)
     budget = choose_budget(recipe, device.value)
@@ -111,7 +111,7 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
         last_layer=last_layer,
         word_vectors=word_vectors,
         frozen=frozen,
-        states=_choose_states(recipe, config, frozen.value, rows),
+        states=_choose_states(recipe, config, frozen.value, rows, task.reads),
         pad_lengths=padding,
         learning_rate=rate,
         head_learning_rate=choose_head_rate(recipe, facts, rate.value),
@@ -130,10 +130,10 @@ def make_plan(recipe: Recipe, machine: Machine, task: Task, config: object, limi
     )
 
 
-def _choose_states(recipe: Recipe, config: object, frozen: str, rows: Rows) -> Choice[str]:
+def _choose_states(recipe: Recipe, config: object, frozen: str, rows: Rows, reads: Reads) -> Choice[str]:
     splits = [lengths for lengths in (rows.lengths, *rows.evaluated) if lengths is not None]
     count, tokens = sum(len(lengths) for lengths in splits), sum(int(lengths.sum()) for lengths in splits)
-    return choose_states(recipe, config, frozen, count, tokens, rows.pads_left)
+    return choose_states(recipe, config, frozen, count, tokens, rows.pads_left, reads)
 
 
 def _frozen_layers(config: object, frozen: str) -> int | None:

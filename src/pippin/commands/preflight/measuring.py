@@ -53,7 +53,7 @@ def run_steps(job: PlannedJob) -> Measured:
     from pippin.models.skeleton import make_random
 
     def load(_: Any, config: Any, attention: str | None) -> Any:
-        return make_random(config, attention)
+        return make_random(config, attention, job.data.task.auto_model)
 
     less: list[str] = []
     try:

@@ -22,13 +22,12 @@ from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
 from pippin.machine.drivers.base import Backend
-from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.skeleton import make_skeleton, replace_tensors
 from pippin.models.training_mode import recompute_activations
 from pippin.models.used_rows import UsedRows, train_used_rows
 from pippin.plan.fits import RECOMPUTED
-from pippin.plan.frozen import NOTHING, frozen_layers
+from pippin.plan.frozen import NOTHING, frozen_layers, keeps_states
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.tasks.base import Task
@@ -84,13 +83,13 @@ class PaperJob:
     ):
         self.plan, self.task, self.encoded = plan, task, encoded
         self.backend = PaperBackend(target)
-        model = make_skeleton(config, attention)
+        model = make_skeleton(config, attention, task.auto_model)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         with self.mode:
             replace_tensors(model, self.backend.device)
             self.network = make_network(
                 model, self.backend, plan.precision.value, plan.layout.value, plan.last_layer.value,
-                plan.pad_lengths.value,
+                plan.pad_lengths.value, task.reads,
             )  # fmt: skip
             self.frozen = None
             if plan.frozen.value != NOTHING:
@@ -135,7 +134,7 @@ class PaperJob:
     def _batch(self, rows: np.ndarray) -> Batch:
         """With the states of a frozen part where they are computed apart from the step."""
         batch = self.network.collate(self.encoded, rows)
-        if self.frozen is None or family_of(self.model.config)[0] is None or self.encoded.pad_left:
+        if self.frozen is None or not keeps_states(self.model.config, self.encoded.pad_left, self.task.reads):
             return batch
         width = self.model.config.hidden_size
         self.network.frozen = self.frozen
