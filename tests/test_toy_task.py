@@ -136,3 +136,17 @@ def test_labels_lie_where_their_tokens_do(pad_left):
     assert torch.equal(packed.labels, packed.inputs["input_ids"] + 100)
     filled = Collator(packs=True, shapes=Shapes(2, (10,), 5))(encoded, np.array([2, 1]))
     assert filled.labels.tolist()[0] == [*packed.labels.tolist()[0], *[NO_LABEL] * 3]
+
+
+@pytest.mark.parametrize("flags", [[], ["--measure"]])
+def test_preflight_forecasts_it(run_cli, tiny_model, flags):
+    code, out, error = run_cli("preflight", *FLAGS, "--model_name_or_path", tiny_model, *flags)
+    assert code == 0, error
+    assert "fits" in out
+
+
+@pytest.mark.emulated_mps
+def test_the_device_is_compared_with_the_cpu(run_cli, tiny_model):
+    code, out, error = run_cli("verify", *FLAGS, "--model_name_or_path", tiny_model)
+    assert code == 0, error + out
+    assert "The results are the CPU's" in out

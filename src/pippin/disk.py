@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pippin.errors import PippinError
-from pippin.machine.check import gigabytes
+from pippin.text import memory
 
 RESUME = "go on with --resume: what was saved before is whole"
 
@@ -32,9 +32,9 @@ def disk_words(path: Path, needed: int | None = None, then: str = RESUME) -> Ite
 
 def trouble(path: Path, what: str, needed: int | None, then: str = RESUME) -> str:
     """What to tell the user when a disk refuses."""
-    wants = f"; {gigabytes(needed)} are needed" if needed else ""
+    wants = f"; {memory(needed)} are needed" if needed else ""
     return (
-        f"{path} cannot be written: {what}. The disk has {gigabytes(free_bytes(path))} free{wants}. "
+        f"{path} cannot be written: {what}. The disk has {memory(free_bytes(path))} free{wants}. "
         f"Free some room and {then}."
     )
 

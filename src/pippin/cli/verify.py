@@ -40,6 +40,7 @@ def run(arguments: list[str]) -> int:
     from pippin.commands.failures.explained import explained, write_here
     from pippin.commands.planning import plan_job
     from pippin.commands.verify.run import verify
+    from pippin.commands.verify.words import show_verdict
     from pippin.machine.drivers import get_backend
     from pippin.records import to_json
     from pippin.report.terminal import Terminal
@@ -51,5 +52,5 @@ def run(arguments: list[str]) -> int:
     if as_json:
         print(json.dumps({"agrees": verdict.agrees, **to_json(verdict)}, indent=2, ensure_ascii=False))
     else:
-        terminal.show_verdict(verdict)
+        show_verdict(terminal, verdict)
     return 0 if verdict.agrees else 1

@@ -21,7 +21,6 @@ from pippin.engine.loop import Outcome
 from pippin.engine.seeding import deterministic_kernels
 from pippin.engine.session import Session
 from pippin.errors import PippinError
-from pippin.machine.check import gigabytes
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
 from pippin.machine.fallbacks import Fallbacks
@@ -51,6 +50,7 @@ from pippin.runs.resume import Start, find_start, named_checkpoint
 from pippin.runs.rules import Changes, changes_since
 from pippin.runs.saving import Saver, checkpoint_bytes, keeps_checkpoints, room_needed, store_of
 from pippin.tasks.base import Scorer
+from pippin.text import memory
 
 
 def run_job(recipe: Recipe, terminal: Terminal) -> Report:
@@ -199,8 +199,8 @@ def _check_room(session: Session, folder: RunFolder, store: Store) -> None:
     free = free_bytes(folder.path)
     if session.rows.train and free < needed:
         raise PippinError(
-            f"{folder.path}: this run needs {gigabytes(needed)} for its checkpoints, and the disk has "
-            f"{gigabytes(free)} free. Free some room, or name an --output_dir on another disk."
+            f"{folder.path}: this run needs {memory(needed)} for its checkpoints, and the disk has "
+            f"{memory(free)} free. Free some room, or name an --output_dir on another disk."
         )
 
 

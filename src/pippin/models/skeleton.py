@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -23,7 +24,8 @@ def make_skeleton(config: Any, attention: str | None = None, auto_model: str = S
 
         logging.set_verbosity_error()
         asked = {"attn_implementation": attention} if attention else {}
-        return getattr(transformers, auto_model).from_config(config, **asked).to(torch.float32)
+        own = copy.deepcopy(config)  # a model writes its way of attention into it
+        return getattr(transformers, auto_model).from_config(own, **asked).to(torch.float32)
 
 
 def replace_tensors(model: torch.nn.Module, device: torch.device) -> None:

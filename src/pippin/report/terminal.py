@@ -17,7 +17,6 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from pippin.commands.verify.verdict import Finding, Verdict
 from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -139,25 +138,6 @@ class Terminal:
                     self.line(" " * (width + 8) + text)
         self.line("\nReady." if ready else "\nNot ready: put right what is marked bad, from the top.")
 
-    def show_verdict(self, verdict: Verdict) -> None:
-        """What was compared, how far it is apart, and how far it may be."""
-        self.line(
-            escape(f"{verdict.device} in {verdict.precision} against the CPU: {verdict.rows} rows, {verdict.model}")
-        )
-        width = max(len(finding.name) for finding in verdict.findings)
-        for finding in verdict.findings:
-            mark = "[green]ok  [/green]" if finding.agrees else "[red]bad [/red]"
-            worst = "" if finding.agrees else _place(finding)
-            figures = f"differs by {finding.error:.1e} (up to {finding.allowed:.1e} is rounding){worst}"
-            if not finding.is_finite:
-                figures = f"is no number there (NaN or infinity), or missing{worst}"
-            self.line(f"{mark}  {finding.name:{width}}  {escape(figures)}")
-        rounding = (
-            "" if verdict.precision == "fp32" else f", as far as the rounding of {verdict.precision} lets one see"
-        )
-        good, bad = f"The results are the CPU's{rounding}.", "Not the CPU's results: do not train on it."
-        self.line("\n" + (good if verdict.agrees else bad))
-
     def show_report(self, report: Report) -> None:
         """The result first, then where it is; when quiet, only that."""
         if not self.quiet:
@@ -254,9 +234,3 @@ def escape(text: str) -> str:
 def _cell(value: object, how: str) -> str:
     """A cell of a table; one that is no number, though one was wanted, is shown as it is."""
     return format(value, how) if how not in ("", "long") and isinstance(value, int | float) else visible(str(value))
-
-
-def _place(finding: Finding) -> str:
-    """Where something disagrees."""
-    worst = f", worst in {finding.worst}" if finding.worst else ""
-    return f"{worst}; begins in {finding.module}" if finding.module else worst
