@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-
-from pippin.data.encoding import Encoded
-from pippin.data.examples import Examples
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
 from pippin.tasks.parts import Part
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command line is judged before anything is loaded
+    import numpy as np
     import torch
+
+    from pippin.data.encoding import Encoded
+    from pippin.data.examples import Examples
 
 #: What a head reads of each row's hidden states.
 Reads = Literal["first token", "last token", "every token", "targets"]
@@ -52,6 +52,8 @@ class Dataset:
 
     def with_classes(self, labels: Labels) -> Dataset:
         """The same rows with the classes in another order."""
+        import numpy as np
+
         if labels.names == self.labels.names:
             return self
         places = {name: place for place, name in enumerate(labels.names)}

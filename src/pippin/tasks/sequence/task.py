@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from pippin.data.encoding import Encoded, encode
-from pippin.data.examples import Examples
 from pippin.errors import PippinError
 from pippin.models.labels import SEQUENCE_CLASSIFICATION, Labels
 from pippin.recipe import Recipe
 from pippin.tasks.base import Dataset, Reads
 from pippin.tasks.parts import Bars, Part
-from pippin.tasks.sequence.metrics import LOWER_IS_BETTER
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command line is judged before anything is loaded
+    import numpy as np
     import torch
 
+    from pippin.data.encoding import Encoded
+    from pippin.data.examples import Examples
     from pippin.tasks.sequence.scorer import SequenceScorer
 
 
@@ -41,7 +39,7 @@ class SequenceTask:
     auto_model: ClassVar[str] = SEQUENCE_CLASSIFICATION
     pipeline: ClassVar[str] = "text-classification"
     reads: ClassVar[Reads] = "first token"
-    lower_is_better: ClassVar[frozenset[str]] = LOWER_IS_BETTER
+    lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss", "mse"})
 
     @property
     def main_metric(self) -> str:
@@ -65,6 +63,8 @@ class SequenceTask:
         return replace(self, labels=labels, regression=labels.regression)
 
     def encode(self, examples: Examples, tokenizer: Any, max_length: int, fresh: bool = False) -> Encoded:
+        from pippin.data.encoding import encode
+
         return encode(examples, tokenizer, max_length, fresh)
 
     def count(self, labels: torch.Tensor) -> int:
@@ -85,6 +85,8 @@ class SequenceTask:
         return SequenceScorer(self, encoded)
 
     def suspects(self, examples: Examples, places: np.ndarray) -> list[str]:
+        import numpy as np
+
         if not self.regression or examples.labels is None:
             return []
         largest = places[np.argmax(np.abs(examples.labels[places]))]
@@ -92,6 +94,8 @@ class SequenceTask:
         return [f"an extreme number to learn: the largest is {number:g} in row {row}, mend it or scale all"]
 
     def data_parts(self, examples: Examples, encoded: Encoded) -> tuple[Part, ...]:
+        import numpy as np
+
         if self.regression or encoded.labels is None:
             return ()
         counts = np.bincount(encoded.labels, minlength=len(self.labels.names))
