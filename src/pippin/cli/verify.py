@@ -15,8 +15,8 @@ def run(line: CommandLine) -> int:
     prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.commands.failures.explained import explained, write_here
     from pippin.commands.planning import plan_job
-    from pippin.commands.verify.verdict import verdict_lines
     from pippin.commands.verify.verify import verify
+    from pippin.commands.verify.view import show_verdict
     from pippin.machine.drivers import get_backend
     from pippin.records import to_json
     from pippin.report.terminal import Terminal
@@ -28,6 +28,5 @@ def run(line: CommandLine) -> int:
     if line.flags.json:
         print(json.dumps({"agrees": verdict.agrees, **to_json(verdict)}, indent=2, ensure_ascii=False))
     else:
-        for text in verdict_lines(verdict):
-            terminal.line(text)
+        show_verdict(terminal, verdict)
     return 0 if verdict.agrees else 1

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-from rich.markup import escape
 
 #: What is compared.
 EVALUATION = "logits in evaluation"
@@ -64,25 +61,3 @@ class Verdict:
     def worst(self) -> Finding:
         """The finding farthest beyond what is allowed, or nearest to it."""
         return max(self.findings, key=lambda finding: finding.share)
-
-
-def verdict_lines(verdict: Verdict) -> Iterator[str]:
-    """For the terminal: what was compared, how far it is apart, and how far it may be."""
-    yield escape(f"{verdict.device} in {verdict.precision} against the CPU: {verdict.rows} rows, {verdict.model}")
-    width = max(len(finding.name) for finding in verdict.findings)
-    for finding in verdict.findings:
-        mark = "[green]ok  [/green]" if finding.agrees else "[red]bad [/red]"
-        worst = "" if finding.agrees else _place(finding)
-        figures = f"differs by {finding.error:.1e} (up to {finding.allowed:.1e} is rounding){worst}"
-        if not finding.is_finite:
-            figures = f"is no number there (NaN or infinity), or missing{worst}"
-        yield f"{mark}  {finding.name:{width}}  {escape(figures)}"
-    rounding = "" if verdict.precision == "fp32" else f", as far as the rounding of {verdict.precision} lets one see"
-    good, bad = f"The results are the CPU's{rounding}.", "Not the CPU's results: do not train on it."
-    yield "\n" + (good if verdict.agrees else bad)
-
-
-def _place(finding: Finding) -> str:
-    """Where something disagrees."""
-    worst = f", worst in {finding.worst}" if finding.worst else ""
-    return f"{worst}; begins in {finding.module}" if finding.module else worst
