@@ -11,7 +11,7 @@ import random
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,16 +110,16 @@ def _not_compared_first(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
 
 def some_plan(because: str = "so it is", **values: Any) -> Plan:
     """A plan with these values, and plain ones for the rest; reasons may hold the choice's {name}."""
-    from pippin.plan.plan import Choice, Plan
+    from pippin.plan.plan import Choice, Plan, plan_fields
 
     plain = {"str": "some", "int": 3, "float": 0.5, "tuple[int, ...]": (), "tuple[str, ...]": ()}
     kinds = {
-        item.name: str(item.type).removeprefix("Choice[").removesuffix("]")
-        for item in fields(Plan)
+        name: str(item.type).removeprefix("Choice[").removesuffix("]")
+        for name, item in plan_fields().items()
         if item.default is MISSING
     }
     choices = {name: Choice(values.pop(name, plain[kind]), because.format(name=name)) for name, kind in kinds.items()}
-    return Plan(**choices, **values)
+    return Plan.of(**choices, **values)
 
 
 def with_traits(monkeypatch: pytest.MonkeyPatch, driver: Any, **changes: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pippin
-from pippin.plan.plan import rules
+from pippin.plan.plan import plan_fields
 from pippin.recipe.fields import recipe_fields
 
 SOURCE = Path(pippin.__file__).parent
@@ -31,7 +31,7 @@ THROUGH_PROPERTIES = {
 @pytest.mark.parametrize("name", sorted(set(recipe_fields()) - {"trust_remote_code"}))
 def test_field_is_read(name):
     wanted = THROUGH_PROPERTIES.get(name, name)
-    from_plan = wanted in rules() and re.search(rf"plan\.{wanted}\b", READERS)
+    from_plan = wanted in plan_fields() and re.search(rf"plan\.{wanted}\b", READERS)
     assert from_plan or re.search(rf"recipe\.{wanted}\b", READERS), f"{name} is parsed and never used"
 
 

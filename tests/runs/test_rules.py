@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
-from pippin.plan.plan import Plan, Rule, rules
+from pippin.plan.plan import Rule, plan_fields
 from pippin.recipe.fields import recipe_fields
 from pippin.runs.rules import FIXED
 
@@ -29,14 +27,15 @@ FREE = {
 
 
 def test_every_field_of_the_plan_has_a_rule():
-    assert all(beside["rule"] in Rule.__args__ for beside in rules().values())
-    refused = [name for name, beside in rules().items() if beside["rule"] != "free" and not beside["changed"]]
-    assert set(refused) <= {item.name for item in fields(Plan)} & recipe_fields().keys() | {
-        "order_seed", "drop_last", "attention",
-    }, "a change is told in the setting's own name"  # fmt: skip
+    beside = {name: item.metadata for name, item in plan_fields().items()}
+    assert all(each["rule"] in Rule.__args__ for each in beside.values())
+    unnamed = {name for name, each in beside.items() if each["rule"] != "free" and not each["changed"]}
+    assert unnamed <= recipe_fields().keys() | {"order_seed", "drop_last", "attention"}, (
+        "told in the setting's own name"
+    )
 
 
 def test_every_setting_is_looked_after():
-    given = recipe_fields().keys() & rules().keys() - PLANNED
+    given = recipe_fields().keys() & plan_fields().keys() - PLANNED
     assert not given & (FREE | set(FIXED))
     assert recipe_fields().keys() == given | PLANNED | FREE | set(FIXED)

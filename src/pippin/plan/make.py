@@ -5,7 +5,7 @@ A pure function of plain data: it imports no torch, asks no device and reads no 
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, replace
 from typing import Any
 
 from pippin.machine.faults import safe_attention
@@ -40,7 +40,7 @@ from pippin.plan.layout import (
     choose_pad_lengths,
     choose_word_vectors,
 )
-from pippin.plan.plan import NO_CAPACITIES, NO_GUARDS, Choice, Plan
+from pippin.plan.plan import NO_CAPACITIES, NO_GUARDS, Choice, Plan, plan_fields
 from pippin.plan.schedule import (
     choose_best_metric,
     choose_eval_steps,
@@ -54,9 +54,10 @@ from pippin.plan.schedule import (
 )
 from pippin.plan.steps import NEVER, choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
+from pippin.recipe.fields import recipe_fields
 
 #: Settings that stand in the plan as they were given: those of the same name that are no choice.
-_SETTINGS = {item.name for item in fields(Recipe)} & {item.name for item in fields(Plan) if item.default is not MISSING}
+_SETTINGS = recipe_fields().keys() & {name for name, item in plan_fields().items() if item.default is not MISSING}
 
 
 def make_plan(
@@ -124,7 +125,7 @@ def _as_asked(
     if recipe.gradient_checkpointing:
         slower = "about a third slower, with the same gradient"
         activations = Choice(RECOMPUTED, f"asked for by --gradient_checkpointing; {slower}")
-    return Plan(
+    return Plan.of(
         device=device,
         precision=precision,
         max_length=_choose_max_length(recipe, model.longest_input),

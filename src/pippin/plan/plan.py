@@ -6,7 +6,7 @@ given. Beside each field stand its words for people, where it is shown, and what
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
@@ -142,9 +142,18 @@ class Plan:
     overwrite_cache: bool = field(default=False, metadata=_on_resume("free"))
     keep_awake: bool = field(default=True, metadata=_on_resume("free"))
 
+    def everything(self) -> dict[str, Any]:
+        """Choices and settings by name, in order."""
+        return {name: getattr(self, name) for name in plan_fields()}
+
     def choices(self) -> dict[str, Choice]:
         """Every choice by name, in order."""
-        return {name: value for name in rules() if isinstance(value := getattr(self, name), Choice)}
+        return {name: value for name, value in self.everything().items() if isinstance(value, Choice)}
+
+    @classmethod
+    def of(cls, **everything: Any) -> Plan:
+        """A plan of these choices and settings."""
+        return cls(**everything)
 
     def changed(self, **choices: Any) -> Plan:
         """The same with some choices made otherwise."""
@@ -156,6 +165,6 @@ class Plan:
         return self.save_steps.value > 0 or self.saves_best
 
 
-def rules() -> dict[str, dict[str, str]]:
-    """By field: its rule on resume, its words, and those for a change."""
-    return {item.name: dict(item.metadata) for item in fields(Plan)}
+def plan_fields() -> dict[str, Field]:
+    """Every field by name; its metadata are its rule on resume, its words where shown, and those for a change."""
+    return {item.name: item for item in fields(Plan)}

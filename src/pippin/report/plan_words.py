@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pippin.plan.plan import Plan, rules
+from pippin.plan.plan import Plan, plan_fields
 from pippin.text import memory
 
 _WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
@@ -13,11 +13,11 @@ _WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
 def plan_rows(plan: Plan, trains: bool = True) -> list[tuple[str, str, str]]:
     """Name, value and reason of each choice that tells a person something; without training, only what concerns the
     rest."""
-    words = rules()
+    words = {name: item.metadata["words"] for name, item in plan_fields().items()}
     return [
-        (words[name]["words"], _value(name, choice.value), choice.reason)
+        (words[name], _value(name, choice.value), choice.reason)
         for name, choice in plan.choices().items()
-        if words[name]["words"] and not _goes_without_saying(name, plan) and (trains or name in _WITHOUT_TRAINING)
+        if words[name] and not _goes_without_saying(name, plan) and (trains or name in _WITHOUT_TRAINING)
     ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.errors import PippinError
-from pippin.plan.plan import Choice, Plan, rules
+from pippin.plan.plan import Choice, Plan, plan_fields
 from pippin.recipe import Recipe
 from pippin.runs.opening import located
 from pippin.runs.record import Run
@@ -56,15 +56,11 @@ def changes_since(before: Run, recipe: Recipe, plan: Plan, fingerprint: str, ari
 
 
 def _choices(before: Plan, plan: Plan) -> Iterator[tuple[str, str, str]]:
-    for name, beside in rules().items():
-        old, new = _value(before, name), _value(plan, name)
+    then, now = before.everything(), plan.everything()
+    for name, item in plan_fields().items():
+        old, new = (each.value if isinstance(each, Choice) else each for each in (then[name], now[name]))
         if old != new:
-            yield name, beside["rule"], f"{beside['changed'] or name} {old} → {new}"
-
-
-def _value(plan: Plan, name: str) -> Any:
-    found = getattr(plan, name)
-    return found.value if isinstance(found, Choice) else found
+            yield name, item.metadata["rule"], f"{item.metadata['changed'] or name} {old} → {new}"
 
 
 def _settings(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, str, str]]:
