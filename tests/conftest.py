@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pippin.plan.plan import Plan
+    from pippin.tasks.parts import Part
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -333,3 +334,24 @@ def events(folder: str, name: str) -> list[dict]:
 def read_csv(path: str) -> list[dict]:
     with open(path, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def by_class_part(
+    classes: Sequence[str],
+    figures: tuple[Any, ...] = (0.9, 0.8, 0.85, 5),
+    counts: Sequence[Sequence[int]] | None = None,
+    **changes: Any,
+) -> Part:
+    """Figures by class, as the task for one class a text makes them."""
+    from pippin.tasks.parts import Matrix, Part, Table
+
+    heads, formats = ("class", "precision", "recall", "F1", "rows"), ("", ".3f", ".3f", ".3f", "d")
+    size = range(len(classes))
+    counts = counts or [[4 * (down == across) + 1 for across in size] for down in size]
+    part = Part(
+        "By class, on the validation rows",
+        Table(heads, tuple((name, *figures) for name in classes), formats, "classes"),
+        Matrix(tuple(classes), tuple(map(tuple, counts)), "True classes down, predicted classes across."),
+        in_brief=True,
+    )
+    return replace(part, **changes)

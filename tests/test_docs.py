@@ -49,3 +49,15 @@ def test_every_known_fault_stands_in_the_guide(hazard):
     assert f"- *{hazard.name}*: {hazard.wrong} ({hazard.source};" in text
     assert hazard.remedy.value[1:] in text
     assert f"{hazard.evidence[1:]}." in text
+
+
+def test_every_hop_of_the_walk_is_there():
+    text = (ROOT / "docs" / "design.md").read_text()
+    walk = text[text.index("## From the command line") : text.index("## Files of a run")]
+    hops = re.findall(r"^(\d+)\. (.*)$", walk, re.MULTILINE)
+    assert [int(number) for number, _ in hops] == list(range(1, len(hops) + 1))
+    assert 20 < len(hops) <= 35
+    for path, name in re.findall(r"`((?:\w+/)+\w+)\.(\w+)", "\n".join(line for _, line in hops)):
+        source = ROOT / "src" / "pippin" / path
+        files = [source.with_suffix(".py")] if not source.is_dir() else [source / "__init__.py"]
+        assert re.search(rf"(def|class) {name}\b", files[0].read_text()), f"{path}.{name}"

@@ -78,7 +78,7 @@ def test_all_mistakes_in_one_message(run_cli):
         "Did you mean --minutes?",
         "--repeats: 'two' is not a whole number",
         "--device gpu: there is no such device",
-        "--against keras: only transformers",
+        "--against: 'keras' is not one of transformers",
         "--minutes: -1 must be above 0",
         "no.csv: there is no such file",
     ):

@@ -119,16 +119,16 @@ def test_short_names(tmp_path):
 
 
 def test_two_names_of_one_setting_must_agree(tmp_path):
-    with pytest.raises(Mistakes, match="^--lr 1e-3 and --learning-rate 2e-3 are one setting under two names"):
+    with pytest.raises(Mistakes, match="^--lr and --learning-rate are two names of one setting, with different values"):
         read_command("--lr 1e-3 --learning-rate 2e-3".split())
-    with pytest.raises(Mistakes, match="^epochs 2 and num_train_epochs 3 are one setting"):
+    with pytest.raises(Mistakes, match="^epochs and num_train_epochs are two names of one setting"):
         recipe_from({"epochs": 2, "num_train_epochs": 3})
     assert read_command("--lr 1e-3 --learning_rate 0.001".split()).recipe.learning_rate == 1e-3
     assert read_command("--seed 1 --seed 2".split()).recipe.seed == 2
     (tmp_path / "s.yaml").write_text("lr: 1\n")
     assert read_command(["--config", str(tmp_path / "s.yaml"), "--learning_rate", "0.5"]).recipe.learning_rate == 0.5
     (tmp_path / "s.yaml").write_text("lr: 1\nlearning_rate: 0.5\n")
-    with pytest.raises(Mistakes, match="are one setting under two names"):
+    with pytest.raises(Mistakes, match="are two names of one setting"):
         read_command(["--config", str(tmp_path / "s.yaml")])
 
 

@@ -37,8 +37,9 @@ def test_mistakes_are_shown_with_their_rows(train, write_rows):
     # One text with both labels: whatever the model says, one of them is wrong.
     wrong = [{"text": "the good <b>again</b>", "label": label} for label in "ab"]
     train(write_rows("rows.csv", rows), "--validation_file", write_rows("wrong.csv", wrong))
-    mistakes = json.loads(Path("run", "report.json").read_text())["mistakes"]
-    assert [each["text"] for each in mistakes] == ["the good <b>again</b>"]
+    *_, mistakes = json.loads(Path("run", "report.json").read_text())["parts"]
+    assert mistakes["title"] == "Most confident mistakes, on the validation rows"
+    assert [text for _, text, *_ in mistakes["table"]["rows"]] == ["the good <b>again</b>"]
     page = Path("run", "report.html").read_text()
     assert "<b>again" not in page
     assert "&lt;b&gt;again" in page

@@ -12,7 +12,7 @@ from answers import all_logits
 from torch.nn import functional
 
 from pippin.data.batches import few_capacities
-from pippin.data.collate import Shapes
+from pippin.data.collate import NO_LABEL, Shapes
 from pippin.data.encoding import Encoded
 from pippin.engine.inference import Inference
 from pippin.engine.steps.captured import CapturedStep
@@ -23,6 +23,7 @@ from pippin.models import network as networks
 from pippin.models.families import family_of
 from pippin.models.network import Network
 from pippin.tasks.sequence.task import SequenceTask
+from toy_task import VowelTask
 
 ROWS, BATCH = 60, 8
 
@@ -98,13 +99,16 @@ def model(tiny_model):
     return model
 
 
-def make_step(model, rows, kind=CapturedStep, micro_batch=BATCH):
+def make_step(model, rows, kind=CapturedStep, micro_batch=BATCH, task=None):
+    task = task or SequenceTask()
     model = copy.deepcopy(model)
     backend = RecordingBackend()
-    network = Network(model, backend, family=family_of(model.config)[0], packs=True)
+    network = Network(
+        model, backend, family=family_of(model.config)[0], packs=True, first_tokens=task.reads == "first token"
+    )
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 / (1 + step))
-    parts = (network, optimiser, schedule, SequenceTask(), 1.0)
+    parts = (network, optimiser, schedule, task, 1.0)
     if kind is EagerStep:
         return EagerStep(*parts)
     totals = np.array([rows.lengths[part].sum() for part in batches_of(rows, micro_batch) if len(part) == micro_batch])
@@ -133,6 +137,23 @@ def test_losses_norms_and_rates_are_those_of_plain_steps(model, rows, micro_batc
     found = train(step, rows, micro_batch=micro_batch)
     np.testing.assert_allclose(found, wanted, rtol=2e-5)
     assert 1 <= len(step.backend.recorded) <= 9, "few shapes, and not none"
+
+
+@pytest.mark.parametrize("micro_batch", [BATCH, BATCH // 2])
+def test_batches_of_one_shape_have_each_their_own_number_of_labelled_tokens(model, rows, micro_batch):
+    from transformers import BertForTokenClassification
+
+    draw = np.random.default_rng(1)
+    labels = np.where(draw.random(len(rows.tokens)) < draw.random(len(rows.tokens)), NO_LABEL, rows.tokens % 3)
+    rows, model = (
+        replace(rows, labels=labels.astype(np.int64), per_token=True),
+        BertForTokenClassification(model.config),
+    )
+    wanted = train(make_step(model, rows, EagerStep, task=VowelTask()), rows)
+    step = make_step(model, rows, micro_batch=micro_batch, task=VowelTask())
+    found = train(step, rows, micro_batch=micro_batch)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5)
+    assert 1 <= len(step.backend.recorded) <= 9
     assert wanted[-1, 0] < wanted[0, 0], "the weights must move for the comparison to mean anything"
 
 

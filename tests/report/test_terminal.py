@@ -7,7 +7,7 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from conftest import some_plan
+from conftest import by_class_part, some_plan
 from pippin.machine.check import NOTE, Check
 from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
@@ -66,7 +66,7 @@ def test_markup_in_data_stays_text(screen):
     terminal, out = screen()
     terminal.show_report(
         Report("runs/[bold]x", {"eval_accuracy": 0.5, "eval_samples": 4}, "accuracy",
-               per_class={"[red]danger": {"precision": 0, "recall": 0, "f1": 0, "rows": 4}}, confusion=[[4]])
+               parts=(by_class_part(["[red]danger"], (0, 0, 0, 4), [[4]]),))
     )  # fmt: skip
     assert "[red]danger" in out.getvalue()
     assert "runs/[bold]x" in out.getvalue()
@@ -77,11 +77,9 @@ def test_any_width(screen, width):
     terminal, out = screen(width=width, tty=True)
     terminal.show_plan(plan(), "headline")
     terminal.warn("words " * 40)
-    figures = {"precision": 0.5, "recall": 0.25, "f1": 0.125, "rows": 4}
     names = ["x" * 300, "字" * 90, "plain"]
-    terminal.show_report(
-        Report("run", {}, "accuracy", per_class=dict.fromkeys(names, figures), confusion=[[1, 2, 3]] * 3)
-    )
+    part = by_class_part(names, (0.5, 0.25, 0.125, 4), [[1, 2, 3]] * 3)
+    terminal.show_report(Report("run", {}, "accuracy", parts=(part,)))
     lines = out.getvalue().splitlines()
     assert all(cell_len(line) <= width for line in lines)
     assert sum("0.500" in line and "0.250" in line and "0.125" in line for line in lines) == 3, "no figure is cut"
@@ -165,9 +163,9 @@ def test_pair_models_show_how_to_give_two_texts(screen):
 
 
 def test_confusion_matrix_up_to_eight_classes(screen):
-    figures = {"precision": 0.5, "recall": 0.5, "f1": 0.5, "rows": 4}
+    figures = (0.5, 0.5, 0.5, 4)
     terminal, out = screen()
-    two = Report("run", {}, "accuracy", per_class={"no": figures, "yes": figures}, confusion=[[3, 1], [0, 4]])
+    two = Report("run", {}, "accuracy", parts=(by_class_part(["no", "yes"], figures, [[3, 1], [0, 4]]),))
     terminal.show_report(two)
     assert "taken for" in out.getvalue()
     assert [line.split() for line in out.getvalue().splitlines() if line.startswith(("no", "yes"))] == [
@@ -179,7 +177,7 @@ def test_confusion_matrix_up_to_eight_classes(screen):
     assert "taken for" not in out.getvalue(), "a narrow terminal has no room for it"
     terminal, out = screen()
     names = [f"c{number}" for number in range(9)]
-    many = Report("run", {}, "accuracy", per_class=dict.fromkeys(names, figures), confusion=[[0] * 9] * 9)
+    many = Report("run", {}, "accuracy", parts=(by_class_part(names, figures, [[0] * 9] * 9),))
     terminal.show_report(many)
     assert "taken for" not in out.getvalue()
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from security_helpers import ACTIVE, HOSTILE_LABELS
 
+from conftest import by_class_part
 from pippin.report.card import as_words
 from pippin.report.report import Report
 from pippin.runs.predictions import inert
@@ -63,9 +64,8 @@ def test_bars_and_tables_of_a_live_terminal(screen):
     terminal, out = screen(tty=True)
     with terminal.rows_bar(2, "predicting {task.total.__class__} [red]\x1b]0;x\x07") as advance:
         advance(2)
-    figures = {"precision": 0, "recall": 0, "f1": 0, "rows": 4}
     for label in HOSTILE_LABELS:
-        terminal.show_report(Report(label, {}, "accuracy", per_class={label: figures}, confusion=[[4]]))
+        terminal.show_report(Report(label, {}, "accuracy", parts=(by_class_part([label], (0, 0, 0, 4), [[4]]),)))
         terminal.say(label)
         terminal.note(label)
         terminal.warn(label)
@@ -193,11 +193,9 @@ def test_plain_words_stay_plain_in_the_card():
 
 
 def test_report_on_a_screen_keeps_its_columns(screen):
-    figures = {"precision": 0.5, "recall": 0.5, "f1": 0.5, "rows": 4}
     terminal, out = screen(width=160)
     names = ["\x1b[31mred", "ok"]
-    terminal.show_report(
-        Report("run", {}, "accuracy", per_class=dict.fromkeys(names, figures), confusion=[[3, 1], [0, 4]])
-    )
+    part = by_class_part(names, (0.5, 0.5, 0.5, 4), [[3, 1], [0, 4]])
+    terminal.show_report(Report("run", {}, "accuracy", parts=(part,)))
     assert isinstance(out, io.StringIO)
     assert "\\x1b[31mred  " in out.getvalue()

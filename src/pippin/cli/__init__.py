@@ -1,1 +1,1 @@
-"""The command line: one small module per command, and a dispatcher that imports only the chosen one."""
+"""The command line: a table of commands, one parser and one help for all, a small module for each to do the work."""

@@ -40,8 +40,6 @@ def _contradictions(line: CommandLine) -> list[str]:
         found.append(f"one FILE or FOLDER at a time, but {len(line.words)} were named: {', '.join(line.words)}.")
     if flags.full and flags.model_name_or_path:
         found.append("--full is BERT-base: leave it out, or --model_name_or_path.")
-    if flags.against not in (None, "transformers"):
-        found.append(f"--against {flags.against}: only transformers is known.")
     return found + [f"{data}: there is no such file or folder." for data in line.words if not Path(data).exists()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ class BenchFlags:
     cool_down: float = 0.0
     """Rest before each repeat, for laptops that get hot; in addition to the minutes."""
 
-    against: str | None = None
-    """`transformers`: also train with Hugging Face's Trainer, padded as run_glue.py does."""
+    against: Literal["transformers"] | None = None
+    """Also train with Hugging Face's Trainer, padded as run_glue.py does."""
 
     full: bool = False
     """BERT-base; with random weights where it was never fetched from the Hub: speed only."""

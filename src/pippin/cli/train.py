@@ -13,12 +13,12 @@ from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.recipe.files import settings_from_file
 from pippin.recipe.reading import Given, Reading, read_recipe
 from pippin.report.trackers.installed import check_installed
-from pippin.tasks.sequence.known import known_task
+from pippin.tasks.registry import check_task_name
 
 #: What only other packages can judge, asked before any of them does work.
 CHECKS: dict[str, Callable[[Any], object]] = {
     "device": check_device_name,
-    "task_name": known_task,
+    "task_name": check_task_name,
     "report_to": check_installed,
 }
 

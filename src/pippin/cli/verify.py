@@ -16,6 +16,7 @@ def run(line: CommandLine) -> int:
     from pippin.commands.failures.explained import explained, write_here
     from pippin.commands.planning import plan_job
     from pippin.commands.verify.verify import verify
+    from pippin.commands.verify.view import show_verdict
     from pippin.machine.drivers import get_backend
     from pippin.records import to_json
     from pippin.report.terminal import Terminal
@@ -27,5 +28,5 @@ def run(line: CommandLine) -> int:
     if line.flags.json:
         print(json.dumps({"agrees": verdict.agrees, **to_json(verdict)}, indent=2, ensure_ascii=False))
     else:
-        terminal.show_verdict(verdict)
+        show_verdict(terminal, verdict)
     return 0 if verdict.agrees else 1

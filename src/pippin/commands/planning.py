@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pippin import cache
-from pippin.data.encoding import Encoded, EncodedSplits, encode
+from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.data.examples import Examples
 from pippin.errors import PippinError
 from pippin.machine.check import OLDEST_TORCH, dotted, release
@@ -36,8 +36,8 @@ from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.report.terminal import Terminal
 from pippin.runs.model import trained_run
-from pippin.tasks.sequence.dataset import Dataset, prepare
-from pippin.tasks.sequence.sources import find_source
+from pippin.tasks.base import Dataset
+from pippin.tasks.registry import task_for
 from pippin.text import memory
 
 #: Up to this share of the budget the plan's quick estimate is trusted; a step with fake tensors takes a second.
@@ -74,11 +74,11 @@ class PlannedJob:
 
 def read_data(recipe: Recipe, terminal: Terminal) -> Dataset:
     """The rows of a job, checked; what was found is said."""
-    known = None
+    task, known = task_for(recipe), None
     if not recipe.wants_training:
         _check_model(recipe)
-        known = require_trained(recipe)
-    data = prepare(find_source(recipe), recipe, known)
+        known = require_trained(recipe, task.auto_model)
+    data = task.read(recipe, known)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
     return data
 
@@ -108,9 +108,9 @@ def plan_job(
     # What the device refuses is said before the rows are encoded.
     device = choose_device(recipe, machine).value
     warnings = [get_backend(device).check_environment()] if here else []
-    labels, other_classes = match_classes(data.labels, model, needs_weights)
+    labels, other_classes = match_classes(data.labels, model, needs_weights, data.task.auto_model)
     data = data.with_classes(labels)
-    config, tokenizer = load_config(model, labels, needs_weights), load_tokenizer(model)
+    config, tokenizer = load_config(model, labels, needs_weights, data.task.auto_model), load_tokenizer(model)
     facts = facts_of(config, labels.outputs, longest_input(tokenizer, config))
     rows = _encode(recipe, data, tokenizer, facts.longest_input)
     data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
@@ -170,7 +170,7 @@ def _encode(recipe: Recipe, data: Dataset, tokenizer: Any, limit: int | None) ->
     test = data.test if recipe.wants_prediction else {}
 
     def encoded(split: Examples) -> Encoded:
-        return encode(split, tokenizer, length, fresh=recipe.overwrite_cache)
+        return data.task.encode(split, tokenizer, length, recipe.overwrite_cache)
 
     return EncodedSplits(
         encoded(data.train) if data.train and recipe.wants_training else None,
@@ -190,7 +190,7 @@ def _plan(
     task = data.task
     task.check(recipe)
     metrics = (*task.metrics, task.main_metric, "loss")
-    facts = TaskFacts(metrics, task.main_metric, data.labels.outputs, task.lower_is_better)
+    facts = TaskFacts(metrics, task.main_metric, data.labels.outputs, task.reads, task.lower_is_better)
     encoded = Rows(
         lengths=rows.train.lengths if rows.train else None,
         evaluated=tuple(split.lengths for split in (*rows.validation.values(), *rows.test.values())),
@@ -225,6 +225,5 @@ def _show(job: PlannedJob, terminal: Terminal) -> None:
     sizes += [
         f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]
     ]
-    kind = "numbers" if data.labels.regression else f"{len(data.labels.names)} classes"
-    headline = f"{data.name}: {', '.join(sizes)} rows, {kind} · {job.model}"
+    headline = f"{data.name}: {', '.join(sizes)} rows, {data.task.kind} · {job.model}"
     terminal.show_plan(job.plan, headline, job.recipe.wants_training)

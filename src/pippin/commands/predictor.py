@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pippin.data.ahead import one_ahead
 from pippin.data.batches import spread_lengths
 from pippin.data.chunks import in_chunks
-from pippin.data.encoding import Encoded, encode
+from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
 from pippin.data.tables import characters
 from pippin.engine.inference import Inference
@@ -31,7 +31,7 @@ from pippin.recipe import Recipe
 from pippin.runs.model import trained_run
 from pippin.runs.record import Run
 from pippin.tasks.base import Prediction, Task
-from pippin.tasks.sequence.task import SequenceTask
+from pippin.tasks.registry import task_for
 
 #: What a caller gives along with some rows, and gets back with their answers.
 Part = TypeVar("Part")
@@ -63,9 +63,12 @@ class Predictor:
         backend = get_backend(choose_device(recipe, probe()).value)
         if int8 and backend.traits.is_gpu:
             raise PippinError(f"int8 is for the CPU, and the device is {backend.kind}. Leave it out, or choose cpu.")
-        labels = require_trained(recipe)
-        config, tokenizer = load_config(recipe), load_tokenizer(recipe)
-        model = backend.place(load_model(recipe, config, backend.attention(work_of(config)), Loaded.require_whole))
+        task = task_for(run.recipe if run else recipe)
+        labels = require_trained(recipe, task.auto_model)
+        task = task.with_labels(labels)
+        config, tokenizer = load_config(recipe, auto_model=task.auto_model), load_tokenizer(recipe)
+        attention = backend.attention(work_of(config))
+        model = backend.place(load_model(recipe, config, attention, Loaded.require_whole, task.auto_model))
         if int8:
             to_int8(model, labels.outputs)
         limit = longest_input(tokenizer, config)
@@ -76,11 +79,10 @@ class Predictor:
         traits, facts = backend.traits, facts_of(config)
         precision = run.plan.precision.value if run and traits.bf16_by_default else "fp32"
         layout = choose_layout(recipe, facts, traits, precision, max_length, pads_left).value
-        last_layer = choose_last_layer(facts, pads_left).value
+        last_layer = choose_last_layer(facts, pads_left, task.reads).value
         pad_lengths = spread_lengths(max_length, traits.shape_limit)
-        network = make_network(model, backend, precision, layout, last_layer, pad_lengths)
+        network = make_network(model, backend, precision, layout, last_layer, pad_lengths, task.reads)
         network.keep_products_in_half()
-        task = SequenceTask(regression=labels.regression, labels=labels)
         return cls(Inference(network), tokenizer, task, max_length, run)
 
     @property
@@ -137,7 +139,7 @@ class Predictor:
         if not len(examples):
             return None
         with self._tokenizer_is_free:
-            return encode(examples, self.tokenizer, self.max_length)
+            return self.task.encode(examples, self.tokenizer, self.max_length)
 
     def _label(self, encoded: Encoded, on_rows: Callable[[int], None] | None) -> list[Prediction]:
         scorer = self.task.scorer(encoded)

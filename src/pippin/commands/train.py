@@ -176,7 +176,7 @@ def _loading(
         if job.rows.train is None or start is not None:
             loaded.require_whole()
 
-    return lambda attention: load_model(source, job.config, attention, take_note)
+    return lambda attention: load_model(source, job.config, attention, take_note, job.data.task.auto_model)
 
 
 def _say_of_model(job: PlannedJob, loaded: Loaded, terminal: Terminal) -> None:
@@ -331,7 +331,7 @@ def _predict(job: PlannedJob, session: Session, folder: RunFolder, terminal: Ter
             else:
                 scores[split] = session.evaluate(encoded, advance)
                 scorer = scores[split].scorer
-        write_predictions(folder, split, job.data, scorer)
+        write_predictions(folder, split, job.data, scorer, has_labels=encoded.labels is not None)
     return scores
 
 

@@ -265,6 +265,13 @@ def labels_of(encoded: Encoded, rows: np.ndarray) -> torch.Tensor | None:
     return torch.from_numpy(encoded.labels[places_of(encoded, rows) if encoded.per_token else rows])
 
 
+def tokens_of_rows(batch: Batch) -> np.ndarray:
+    """How many tokens each row of a batch has."""
+    if batch.packing is not None:
+        return np.diff(batch.packing.starts[: batch.packing.rows + 1].numpy())
+    return batch.inputs["attention_mask"].sum(1).numpy()
+
+
 def token_mask(batch: Batch, rows: int) -> np.ndarray:
     """Of all places for tokens in a batch, line after line, those that hold a token of its first so many rows."""
     if batch.packing is not None:

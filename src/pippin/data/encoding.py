@@ -125,7 +125,8 @@ def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, 
         tokens.append(_flat(batch["input_ids"], nothing, np.int32))
         if has_token_types:
             token_type_ids.append(_flat(batch["token_type_ids"], 0, np.uint8))
-        cut += _count_cut(batch)
+        # Rows that lost tokens; only fast tokenizers tell.
+        cut += sum(bool(encoding.overflowing) for encoding in getattr(batch, "encodings", None) or [])
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return {
@@ -197,9 +198,3 @@ def _stand_in(tokenizer: Any) -> int:
     """What stands for a text without a single token, as control characters may leave: attention to none gives NaN."""
     candidates = (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
     return next((number for number in candidates if number is not None), 0)
-
-
-def _count_cut(batch: Any) -> int:
-    """Rows that lost tokens. Only fast tokenizers tell."""
-    encodings = getattr(batch, "encodings", None) or []
-    return sum(bool(encoding.overflowing) for encoding in encodings)

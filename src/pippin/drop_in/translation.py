@@ -128,15 +128,12 @@ def translated(args: Any) -> list[str]:
 
 
 def _hand_over(args: Any, name: str, value: Any, today: str) -> str | None:
-    now = getattr(args, today)
-    if plain(now) not in (plain(value), plain(type(args).__dataclass_fields__[today].default), _hidden(today)):
+    now, usual = getattr(args, today), type(args).__dataclass_fields__[today].default
+    hidden = f"<{today.upper()}>" if today.endswith("_token") else None
+    if plain(now) not in (plain(value), plain(usual), hidden):
         return _contradiction(name, today, now, plain(value), today)
     setattr(args, today, value)
     return None
-
-
-def _hidden(today: str) -> str | None:
-    return f"<{today.upper()}>" if today.endswith("_token") else None
 
 
 def _hand_over_entry(args: Any, name: str, value: Any, today: str, key: str) -> str | None:

@@ -27,20 +27,28 @@ from pippin.engine.repeatable import repeatable
 from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.network import Network
-from pippin.plan.frozen import NOT_KEPT, ON_DISK, frozen_layers
+from pippin.plan.frozen import NOT_KEPT, ON_DISK, can_keep_states, frozen_layers
 from pippin.plan.plan import Plan
+from pippin.tasks.base import Reads
 
 #: Of fewer rows than this the CPU's libraries may add up in another order; rows of one token make up for them.
 _FEWEST_ROWS = 32
 
 
-def freeze(network: Network, plan: Plan, settings: str = "", pads_left: bool = False, fresh: bool = False) -> None:
+def freeze(
+    network: Network,
+    plan: Plan,
+    settings: str = "",
+    pads_left: bool = False,
+    fresh: bool = False,
+    reads: Reads = "first token",
+) -> None:
     """Freeze what the plan says. Where it is known what the head reads, batches carry the states of their rows.
 
     ``settings`` are those beside the plan that the states depend on; ``fresh`` makes anew what the cache holds.
     """
     part = FrozenPart(network.model, frozen_layers(plan.frozen.value))
-    if family_of(network.model.config)[0] is None or pads_left:
+    if not can_keep_states(family_of(network.model.config)[0] is not None, pads_left, reads):
         return  # the model is called as it is
     features = Features(network, part, plan.states.value, settings, fresh)
     network.collate = WithStates(pad_lengths=network.collate.pad_lengths, features=features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -52,15 +53,16 @@ def in_batches_that_fit(
         done = [left[:0]]
         for places, size in order(lengths[left]):
             rows = left[places]
-
-            def less(rows: np.ndarray = rows, size: int = size) -> bool:
-                if size > 1:
-                    halve(rows, size)
-                return size > 1
-
-            found = unless_it_is_too_much(backend, lambda rows=rows, size=size: work(rows, size), less)  # type: ignore[misc]
+            found = unless_it_is_too_much(backend, partial(work, rows, size), partial(_halved, halve, rows, size))
             if found is None:
                 break
             done.append(rows)
             yield rows, found
         left = np.setdiff1d(left, np.concatenate(done))
+
+
+def _halved(halve: Callable[[np.ndarray, int], None], rows: np.ndarray, size: int) -> bool:
+    """False where a single row is too much."""
+    if size > 1:
+        halve(rows, size)
+    return size > 1

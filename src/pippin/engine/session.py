@@ -56,9 +56,9 @@ class Session:
             self.backend.set_tf32(plan.tf32)
         seed_everything(plan.seed, self.backend)  # the new head draws from here
         self.model: Any = self.backend.place(load(plan.attention))
-        self.network = network_for(plan, self.model, self.backend, plan.precision.value)
+        self.network = network_for(plan, self.model, self.backend, plan.precision.value, task.reads)
         if rows.train and plan.frozen.value != NOTHING:
-            freeze(self.network, plan, f"tf32 {plan.tf32}", rows.train.pad_left, plan.overwrite_cache)
+            freeze(self.network, plan, f"tf32 {plan.tf32}", rows.train.pad_left, plan.overwrite_cache, task.reads)
         self.inference = Inference(self.network, plan.per_device_eval_batch_size)
         self._recomputes = plan.activations.value == RECOMPUTED
         self.step = self._make_step() if rows.train and not is_trained else None

@@ -35,7 +35,8 @@ class FrozenPart:
         self.one_vector_a_row = layers is None or layers == len(self._list)
         for module in self._outermost:
             module.requires_grad_(False).eval()
-            _stay_so(module)
+            # Without dropout, also when the rest of the model changes to training.
+            module.train = lambda mode=True, module=module: module
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """All that the hidden states depend on, beside the rows."""
@@ -91,11 +92,6 @@ class FrozenPart:
 
 class _Enough(Exception):
     """Ends a call of the model where the frozen part does."""
-
-
-def _stay_so(module: torch.nn.Module) -> None:
-    """Without dropout, also when the rest of the model changes to training."""
-    module.train = lambda mode=True: module
 
 
 def _layers(model: Any) -> torch.nn.ModuleList:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: The class of transformers whose models give one answer for each text.
+SEQUENCE_CLASSIFICATION = "AutoModelForSequenceClassification"
+
 
 @dataclass(frozen=True)
 class Labels:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pippin.errors import PippinError
 from pippin.models import bounds, safety
 from pippin.models.completeness import Loaded, check_finite
-from pippin.models.labels import Labels
+from pippin.models.labels import SEQUENCE_CLASSIFICATION, Labels
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
 from pippin.models.plain_bert.tokenizer import read_tokenizer
 from pippin.recipe import Recipe
@@ -42,7 +42,12 @@ def display_name(model: str) -> str:
     return f"{BUILTIN_HUB_NAME} (built in)" if BUILTIN_PACKAGE in Path(model).parts else model
 
 
-def load_config(recipe: Recipe, labels: Labels | None = None, needs_weights: bool = True) -> Any:
+def load_config(
+    recipe: Recipe,
+    labels: Labels | None = None,
+    needs_weights: bool = True,
+    auto_model: str = SEQUENCE_CLASSIFICATION,
+) -> Any:
     """The model's configuration, set up for the labels; a folder without weights is refused where they are needed."""
     model = resolve_model(recipe.model_name_or_path)
     if Path(model).is_file():  # transformers would read it, pickle or not
@@ -58,7 +63,7 @@ def load_config(recipe: Recipe, labels: Labels | None = None, needs_weights: boo
     used = _find(recipe.config_name or model, safety.CONFIG, recipe)
     if Path(model).is_dir() and needs_weights and used is not None:
         bounds.check_weights(Path(model), used)
-    plain = _plain_bert_config(Path(model), recipe, labels)
+    plain = _plain_bert_config(Path(model), recipe, labels) if auto_model == SEQUENCE_CLASSIFICATION else None
     if plain is not None:
         return plain
     extra: dict[str, Any] = {}
@@ -104,8 +109,9 @@ def load_model(
     config: Any,
     attention: str | None = None,
     on_loaded: Callable[[Loaded], None] = lambda loaded: None,
+    auto_model: str = SEQUENCE_CLASSIFICATION,
 ) -> torch.nn.Module:
-    """The model with a classification head for the configuration's labels, in fp32 on the CPU.
+    """The model with a head for the configuration's labels, in fp32 on the CPU.
 
     ``attention`` is transformers' name of one way to compute it; None leaves that to transformers. ``on_loaded`` hears
     which tensors came out of the file, and may refuse the model.
@@ -122,7 +128,7 @@ def load_model(
             model = weights.load(config, Path(name, safety.WEIGHTS), attend)
         _check(name, model, *weights.compare(model, Path(name, safety.WEIGHTS)), on_loaded)
         return model
-    from transformers import AutoModelForSequenceClassification
+    import transformers
     from transformers.utils import logging
 
     index = _find(name, safety.WEIGHTS_INDEX, recipe)
@@ -134,7 +140,7 @@ def load_model(
     logging.set_verbosity_error()
     try:
         model, info = _load(
-            AutoModelForSequenceClassification,
+            getattr(transformers, auto_model),
             name,
             recipe,
             config=config,
@@ -161,31 +167,36 @@ def _check(
     check_finite(loaded.source, model.named_parameters())
 
 
-def trained_classes(recipe: Recipe, needs_weights: bool = True) -> Labels | None:
-    """The classes that a model was trained for; None for a model without a classification head."""
-    config = load_config(recipe, None, needs_weights)
-    if not any(name.endswith("ForSequenceClassification") for name in getattr(config, "architectures", None) or []):
+def trained_classes(
+    recipe: Recipe, needs_weights: bool = True, auto_model: str = SEQUENCE_CLASSIFICATION
+) -> Labels | None:
+    """The classes that a model was trained for; None for a model without such a head."""
+    config = load_config(recipe, None, needs_weights, auto_model)
+    head = auto_model.removeprefix("AutoModel")
+    if not any(name.endswith(head) for name in getattr(config, "architectures", None) or []):
         return None
     if config.num_labels == 1:
         return Labels((), regression=True)
     return Labels(tuple(str(config.id2label[number]) for number in range(config.num_labels)))
 
 
-def require_trained(recipe: Recipe) -> Labels:
+def require_trained(recipe: Recipe, auto_model: str = SEQUENCE_CLASSIFICATION) -> Labels:
     """The classes of a model that is to be used as it is; refused where its head would be random."""
-    known = trained_classes(recipe)
+    known = trained_classes(recipe, auto_model=auto_model)
     if known is None:
         model = display_name(resolve_model(recipe.model_name_or_path))
         raise PippinError(f"{model} is not trained to classify: its answers would be random. Train it first.")
     return known
 
 
-def match_classes(labels: Labels, recipe: Recipe, needs_weights: bool = True) -> tuple[Labels, str | None]:
+def match_classes(
+    labels: Labels, recipe: Recipe, needs_weights: bool = True, auto_model: str = SEQUENCE_CLASSIFICATION
+) -> tuple[Labels, str | None]:
     """The classes in the order of a model that was trained on the same ones, and what to warn of.
 
     A model that was trained for another number of classes is refused, unless it may get a new head.
     """
-    known = trained_classes(recipe, needs_weights)
+    known = trained_classes(recipe, needs_weights, auto_model)
     if known is None or (recipe.ignore_mismatched_sizes and known.outputs != labels.outputs):
         return labels, None
     model = display_name(resolve_model(recipe.model_name_or_path))

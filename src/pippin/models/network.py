@@ -37,7 +37,9 @@ class Network:
         family: Family | None = None,
         packs: bool = False,
         pad_lengths: tuple[int, ...] = (),
+        first_tokens: bool = True,
     ):
+        """``first_tokens``: whether the head reads no others."""
         self.model, self.backend, self.precision = model, backend, precision
         self.collate = Collator(pad_lengths)
         self.layout = AttentionLayout(None)
@@ -51,7 +53,8 @@ class Network:
             groups = backend.traits.packed_attention == "groups"
             self.collate = Collator((), True, groups, first_position(family, model.config))
         use_attention(model, self.layout)
-        read_first_tokens(model, family, self.layout)
+        if first_tokens:
+            read_first_tokens(model, family, self.layout)
 
     def keep_products_in_half(self) -> None:
         """Where products are in half precision, keep their weights so too: autocast would round them every time."""

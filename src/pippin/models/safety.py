@@ -57,8 +57,14 @@ def check_folder(folder: Path, own_links: bool = False) -> None:
 
 def require_weights(folder: Path) -> None:
     """Refuse a local folder without weights, or with weights only as pickle."""
-    if not _shards(folder):
-        raise PippinError(_no_weights(folder))
+    if _shards(folder):
+        return
+    if any(any(folder.glob(pattern)) for pattern in ("*.bin", "*.bin.index.json", "*.pt", "*.pth")):
+        raise PippinError(
+            f"{folder} holds its weights only as pickle (*.bin), which Pippin does not load: it can run code. "
+            "Save it as safetensors with transformers' save_pretrained first."
+        )
+    raise PippinError(f"{folder} holds no weights ({WEIGHTS}).")
 
 
 def _shards(folder: Path) -> list[str]:
@@ -102,7 +108,9 @@ def _refused(settings: Any) -> Iterator[tuple[str, str]]:
             yield key, _REFUSED_KEYS[key]
         elif key.endswith("_internal"):
             yield key, "is transformers' own and can name code to fetch"
-        elif key.endswith(("attn_implementation", "experts_implementation")) and any(map(_is_on_hub, _words(value))):
+        elif key.endswith(("attn_implementation", "experts_implementation")) and any(
+            "/" in word or "kernels" in word for word in _words(value)
+        ):
             yield key, f"names code on the Hub ({value!r:.80})"
         yield from _refused(value)
 
@@ -116,24 +124,11 @@ def _words(value: Any) -> Iterator[str]:
             yield from _words(part)
 
 
-def _is_on_hub(implementation: str) -> bool:
-    return "/" in implementation or "kernels" in implementation
-
-
 def _is_plain(name: Any) -> bool:
     """Whether a name is that of a file right in the folder, on any system."""
     if not isinstance(name, str) or name in ("", ".", "..") or "\0" in name:
         return False
     return PurePosixPath(name).name == name and PureWindowsPath(name).name == name
-
-
-def _no_weights(folder: Path) -> str:
-    if any(any(folder.glob(pattern)) for pattern in ("*.bin", "*.bin.index.json", "*.pt", "*.pth")):
-        return (
-            f"{folder} holds its weights only as pickle (*.bin), which Pippin does not load: it can run code. "
-            "Save it as safetensors with transformers' save_pretrained first."
-        )
-    return f"{folder} holds no weights ({WEIGHTS})."
 
 
 def _refuse_link(folder: Path, name: str) -> None:

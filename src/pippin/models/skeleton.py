@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
 
 from pippin.models import padded_attention
+from pippin.models.labels import SEQUENCE_CLASSIFICATION
 from pippin.models.plain_bert.config import PlainBertConfig
 
 
-def make_skeleton(config: Any, attention: str | None = None) -> Any:
+def make_skeleton(config: Any, attention: str | None = None, auto_model: str = SEQUENCE_CLASSIFICATION) -> Any:
     """The classifier of this configuration on torch's meta device, where tensors have shapes and no contents."""
     with torch.device("meta"):
         if isinstance(config, PlainBertConfig):
             from pippin.models.plain_bert.model import PlainBert
 
             return PlainBert(config, padded_attention.plain if attention == "eager" else padded_attention.fused)
-        from transformers import AutoModelForSequenceClassification
+        import transformers
         from transformers.utils import logging
 
         logging.set_verbosity_error()
         asked = {"attn_implementation": attention} if attention else {}
-        return AutoModelForSequenceClassification.from_config(config, **asked).to(torch.float32)
+        own = copy.deepcopy(config)  # a model writes its way of attention into it
+        return getattr(transformers, auto_model).from_config(own, **asked).to(torch.float32)
 
 
 def replace_tensors(model: torch.nn.Module, device: torch.device) -> None:
@@ -42,9 +45,9 @@ def replace_tensors(model: torch.nn.Module, device: torch.device) -> None:
                 module._buffers[name] = seen.setdefault(id(buffer), empty(buffer))
 
 
-def make_random(config: Any, attention: str | None = None) -> Any:
+def make_random(config: Any, attention: str | None = None, auto_model: str = SEQUENCE_CLASSIFICATION) -> Any:
     """The same with small random weights, on the CPU."""
-    model = make_skeleton(config, attention).to_empty(device="cpu")
+    model = make_skeleton(config, attention, auto_model).to_empty(device="cpu")
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.02)
     for buffer in model.buffers():

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pippin.tasks.base import Reads
+
 
 @dataclass(frozen=True)
 class TaskFacts:
@@ -14,6 +16,8 @@ class TaskFacts:
     main_metric: str
     outputs: int
     """Of the head; 1 for regression."""
+    reads: Reads = "first token"
+    """Of each row's hidden states, by the head."""
     lower_is_better: frozenset[str] = frozenset({"loss"})
     """Metrics of which less is better."""
 

@@ -9,6 +9,7 @@ from pippin.models.facts import ModelFacts
 from pippin.plan.facts import Rows
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
+from pippin.tasks.base import Reads
 from pippin.text import memory
 
 #: What is frozen: nothing, the whole core, or the embeddings and so many of the lowest layers (a number as a word).
@@ -44,14 +45,21 @@ def frozen_layers(frozen: str) -> int | None:
     return None if frozen == CORE else int(frozen)
 
 
-def choose_states(recipe: Recipe, model: ModelFacts, frozen: str, rows: Rows, cache_bytes: int) -> Choice[str]:
+def can_keep_states(is_known_family: bool, pads_left: bool, reads: Reads) -> bool:
+    """Whether it is known where a frozen part ends, and what is read of it."""
+    return is_known_family and not pads_left and reads == "first token"
+
+
+def choose_states(
+    recipe: Recipe, model: ModelFacts, frozen: str, rows: Rows, cache_bytes: int, reads: Reads = "first token"
+) -> Choice[str]:
     """Where the hidden states of all rows are kept; ``cache_bytes``: what the cache may hold, 0 where it is off."""
     if frozen == NOTHING:
         return Choice(NOT_KEPT, "nothing is frozen")
     every_step = "the frozen part runs in every step"
-    if model.family is None or rows.pads_left:
-        why = model.no_family if model.family is None else "the tokenizer pads on the left"
-        return Choice(NOT_KEPT, f"{every_step}: {why}")
+    if not can_keep_states(model.family is not None, rows.pads_left, reads):
+        pads = "the tokenizer pads on the left" if rows.pads_left else f"the head reads {reads}"
+        return Choice(NOT_KEPT, f"{every_step}: {model.no_family if model.family is None else pads}")
     if not recipe.cache_frozen:
         return Choice(NOT_KEPT, f"{every_step}: --cache_frozen is off")
     one_vector_a_row = frozen_layers(frozen) in (None, model.layers)

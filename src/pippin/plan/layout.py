@@ -13,6 +13,7 @@ from pippin.plan.facts import Rows
 from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
+from pippin.tasks.base import Reads
 
 PACKED: Final = "packed"
 PADDED: Final = "padded"
@@ -72,8 +73,10 @@ def choose_pad_lengths(
     return Choice(planned, f"few shapes, as this device needs; {waste:.0%} of the work is padding")
 
 
-def choose_last_layer(model: ModelFacts, pads_left: bool) -> Choice[str]:
+def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first token") -> Choice[str]:
     """Only what the head reads, where that is known."""
+    if reads != "first token":
+        return Choice(ALL_TOKENS, f"the head reads {reads}")
     if model.family is None:
         return Choice(ALL_TOKENS, model.no_family)
     if pads_left:

@@ -97,8 +97,8 @@ def read_values(settings: Iterable[Given], fields: Mapping[str, Field]) -> Value
                 value, before = convert(fields[name], given), latest.get(name, given)
                 if before.source == given.source and before.name != given.name and read.values[name] != value:
                     raise PippinError(
-                        f"{before.said_as} {before.value} and {given.said_as} {given.value} are one setting under two "
-                        "names, with different values. Keep one."
+                        f"{before.said_as} and {given.said_as} are two names of one setting, with different values. "
+                        "Keep one."
                     )
                 latest[name], read.values[name], read.said[name] = given, value, given.said_as
     return read

@@ -18,7 +18,8 @@ _MARKDOWN = re.compile(r"[\\`*<>\[\]|&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 def model_card(run: Run, report: Report) -> str:
     """What the model is, how well it does, how it was made and how to use it."""
     classes = ", ".join(map(as_words, run.data.classes[:50]))
-    kind = "numbers" if run.data.regression else f"{len(run.data.classes)} classes: {classes}"
+    kind = prose(run.data.kind) + (f": {classes}" if classes else "")
+    pipeline = prose(run.data.pipeline)
     scores = "\n".join(
         f"| {prose(name)} | {value:.4f} |"
         for name, value in report.results.items()
@@ -34,7 +35,7 @@ def model_card(run: Run, report: Report) -> str:
     verification = f"\n\nThe device against the CPU, before training: {prose(found)}" if found else ""
     return f"""---
 library_name: transformers
-pipeline_tag: text-classification
+pipeline_tag: {pipeline}
 tags:
 - pippin
 ---
@@ -52,7 +53,7 @@ tags:
 ```python
 from transformers import pipeline
 
-classify = pipeline("text-classification", model={json.dumps(folder, ensure_ascii=False)})
+classify = pipeline("{pipeline}", model={json.dumps(folder, ensure_ascii=False)})
 classify("…")
 ```
 

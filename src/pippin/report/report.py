@@ -8,33 +8,10 @@ from pathlib import Path
 from pippin.machine.fallbacks import Fallback
 from pippin.plain_files import read_json
 from pippin.records import from_json
+from pippin.tasks.parts import Part
 
 #: The report's name in the folder of a run.
 NAME = "report.json"
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A row that the model is wrong about."""
-
-    row: int
-    """In its file, from 1."""
-    text: str
-    pair: str
-    """The second text; empty where there is none."""
-    truth: str
-    predicted: str
-    score: float
-    """The probability of the wrong class; for numbers, how far off the prediction is."""
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """A class that was taken for another."""
-
-    truth: str
-    predicted: str
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -56,16 +33,8 @@ class Report:
     """Operators that ran on the CPU since the device has no kernel for them, the costliest first."""
     verification: str = ""
     """What a comparison with the CPU before training found, in a sentence; empty where the CPU did the training."""
-    per_class: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Precision, recall, F1 and rows by class, on the test rows where they have labels, else on the validation rows."""
-    confusion: list[list[int]] = field(default_factory=list)
-    """True classes down, predicted classes across; empty where there are too many classes for such a table."""
-    confusions: tuple[Confusion, ...] = ()
-    """The pairs of classes that are mixed up most."""
-    judged_on: str = ""
-    """Which split per_class, confusion and mistakes come from."""
-    mistakes: tuple[Mistake, ...] = ()
-    """The most confident wrong answers."""
+    parts: tuple[Part, ...] = ()
+    """What the task shows, of the test rows where they have labels, else of the validation rows."""
 
     @property
     def path(self) -> Path:

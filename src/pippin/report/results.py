@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from pippin.engine.inference import Evaluation
 from pippin.engine.loop import Outcome
-from pippin.report.mistakes import worst_mistakes
-from pippin.report.report import Confusion, Report
-from pippin.tasks.sequence.dataset import Dataset
-from pippin.tasks.sequence.metrics import confusion, per_class, top_confusions
+from pippin.report.report import Report
+from pippin.tasks.base import Dataset
 
 
 def train_results(outcome: Outcome, rows: int, model: torch.nn.Module) -> dict[str, float]:
@@ -43,9 +39,9 @@ def make_report(
     evaluations: dict[str, Evaluation],
     tests: dict[str, Evaluation],
 ) -> Report:
-    """The Report; figures by class come from the test rows where they have labels, else from the validation rows."""
+    """The Report; the task shows the test rows where they have labels, else the validation rows."""
     judged_on, judged = next(iter([*tests.items(), *evaluations.items()]), ("", None))
-    by_class: Any = None if data.labels.regression or judged is None else judged.scorer
+    examples = {**data.validation, **data.test}
     return Report(
         folder=folder,
         results=results,
@@ -55,14 +51,7 @@ def make_report(
         stopped_early=bool(outcome and outcome.stopped_early),
         peak_memory=outcome.peak_memory if outcome else 0,
         saving_seconds=round(outcome.saving_seconds, 3) if outcome else 0.0,
-        per_class=per_class(data.labels, by_class.predictions, by_class.truth) if by_class else {},
-        confusion=confusion(data.labels, by_class.predictions, by_class.truth) if by_class else [],
-        confusions=tuple(
-            Confusion(*each)
-            for each in (top_confusions(data.labels, by_class.predictions, by_class.truth) if by_class else ())
-        ),
-        judged_on=judged_on,
-        mistakes=worst_mistakes({**data.validation, **data.test}[judged_on], judged.scorer) if judged else (),
+        parts=judged.scorer.parts(examples[judged_on], data.columns, judged_on) if judged else (),
     )
 
 

@@ -17,7 +17,6 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from pippin.commands.verify.verdict import Finding, Verdict
 from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -25,13 +24,14 @@ from pippin.redact import remember_secret, without_secrets
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.report.stream import LastingStream
+from pippin.tasks import parts
 from pippin.text import clock_time, memory, visible
 
-#: Figures by class are shown up to so many classes, the confusion matrix up to so many; report.json has them all.
-_MOST_CLASSES, _MOST_IN_MATRIX = 20, 8
-#: What the figures by class take up beside the numbers of rows, and the words "taken for".
-_FIGURES_WIDTH, _TAKEN_FOR_WIDTH = 30, 11
-#: A class is shown by so many letters at least.
+#: Tables of a task are shown up to so many rows, matrices up to so many; report.json has them all.
+_MOST_ROWS, _MOST_IN_MATRIX = 20, 8
+#: What the words "taken for" take up.
+_TAKEN_FOR_WIDTH = 11
+#: A name is shown by so many letters at least.
 _SHORTEST_NAME = 4
 #: Share of the time from which on saving is worth a word.
 _WORTH_SAYING = 0.02
@@ -138,25 +138,6 @@ class Terminal:
                     self.line(" " * (width + 8) + text)
         self.line("\nReady." if ready else "\nNot ready: put right what is marked bad, from the top.")
 
-    def show_verdict(self, verdict: Verdict) -> None:
-        """What was compared, how far it is apart, and how far it may be."""
-        self.line(
-            escape(f"{verdict.device} in {verdict.precision} against the CPU: {verdict.rows} rows, {verdict.model}")
-        )
-        width = max(len(finding.name) for finding in verdict.findings)
-        for finding in verdict.findings:
-            mark = "[green]ok  [/green]" if finding.agrees else "[red]bad [/red]"
-            worst = "" if finding.agrees else _place(finding)
-            figures = f"differs by {finding.error:.1e} (up to {finding.allowed:.1e} is rounding){worst}"
-            if not finding.is_finite:
-                figures = f"is no number there (NaN or infinity), or missing{worst}"
-            self.line(f"{mark}  {finding.name:{width}}  {escape(figures)}")
-        rounding = (
-            "" if verdict.precision == "fp32" else f", as far as the rounding of {verdict.precision} lets one see"
-        )
-        good, bad = f"The results are the CPU's{rounding}.", "Not the CPU's results: do not train on it."
-        self.line("\n" + (good if verdict.agrees else bad))
-
     def show_report(self, report: Report) -> None:
         """The result first, then where it is; when quiet, only that."""
         if not self.quiet:
@@ -182,8 +163,9 @@ class Terminal:
                 rows = report.results.get(f"{prefix}_samples")
                 shown = " · ".join(f"{name} [bold]{value:.4f}[/bold]" for name, value in figures.items())
                 self.console.print(f"{title}: {shown} ({rows} rows)")
-        if report.per_class and len(report.per_class) <= _MOST_CLASSES:
-            self._show_classes(report)
+        for part in report.parts:
+            if part.in_brief and part.table and len(part.table.rows) <= _MOST_ROWS:
+                self._show_part(part.title, part.table, part.matrix)
         if "train_runtime" in report.results:
             early = ", stopped early" if report.stopped_early else ""
             share = report.saving_seconds / max(report.results["train_runtime"], 1e-9)
@@ -196,24 +178,26 @@ class Terminal:
             used = [f"{name} {use.calls} times, {use.share:.1%} of the time" for name, use in report.fallbacks.items()]
             self.line(escape(f"on the CPU, since the device has no kernel: {'; '.join(used)}"))
 
-    def _show_classes(self, report: Report) -> None:
-        """Figures by class, and how often each class was taken for each other, where there is room for it."""
-        names = [visible(name) for name in report.per_class]
+    def _show_part(self, title: str, part: parts.Table, matrix: parts.Matrix | None) -> None:
+        """A table, and how often each of its rows was taken for each other, where there is room for it."""
+        rows = [[_cell(cell, how) for cell, how in zip(row, part.formats, strict=False)] for row in part.rows]
+        names = [row[0] for row in rows]
         longest = max(map(cell_len, names))
         matrix_width = sum(max(cell_len(name), 3) + 2 for name in names)
-        most = max(int(figures["rows"]) for figures in report.per_class.values())
-        left = self.console.width - _FIGURES_WIDTH - max(len(str(most)), len("rows"))
-        with_matrix = len(names) <= _MOST_IN_MATRIX and longest + _TAKEN_FOR_WIDTH + matrix_width <= left
-        title = f"by class, on the {report.judged_on} rows"
-        table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        cells = [list(column) for column in zip(part.heads, *rows, strict=True)]
+        left = self.console.width - 2 - sum(max(map(cell_len, column)) + 2 for column in cells[1:])
+        with_matrix = matrix is not None and len(names) <= _MOST_IN_MATRIX
+        with_matrix = with_matrix and longest + _TAKEN_FOR_WIDTH + matrix_width <= left
+        shown = Text(title[:1].lower() + title[1:], "table.title")
+        table = Table(title=shown, title_justify="left", box=None, padding=(0, 2, 0, 0))
         # The figures keep their place; a name that is too long for what they leave is cut.
-        table.add_column("class", no_wrap=True, overflow="ellipsis", max_width=max(left, _SHORTEST_NAME))
-        for heading in ["precision", "recall", "f1", "rows", *(["taken for", *names] if with_matrix else [])]:
+        first, *others = [head.lower() for head in part.heads]
+        table.add_column(Text(first), no_wrap=True, overflow="ellipsis", max_width=max(left, _SHORTEST_NAME))
+        for heading in [*others, *(["taken for", *names] if with_matrix else [])]:
             table.add_column(Text(heading), justify="right", no_wrap=True)
-        for name, figures, taken in zip(names, report.per_class.values(), report.confusion, strict=True):
-            shown = [f"{figures[key]:.3f}" for key in ("precision", "recall", "f1")]
-            matrix = ["", *(str(count or "·") for count in taken)] if with_matrix else []
-            table.add_row(Text(name), *shown, str(int(figures["rows"])), *matrix)
+        for place, row in enumerate(rows):
+            counts = ["", *(str(count or "·") for count in matrix.counts[place])] if matrix and with_matrix else []
+            table.add_row(*map(Text, row), *counts)
         self.console.print(table)
 
     @contextmanager
@@ -247,7 +231,6 @@ def escape(text: str) -> str:
     return escape_markup(visible(without_secrets(text)))
 
 
-def _place(finding: Finding) -> str:
-    """Where something disagrees."""
-    worst = f", worst in {finding.worst}" if finding.worst else ""
-    return f"{worst}; begins in {finding.module}" if finding.module else worst
+def _cell(value: object, how: str) -> str:
+    """A cell of a table; one that is no number, though one was wanted, is shown as it is."""
+    return format(value, how) if how not in ("", "long") and isinstance(value, int | float) else visible(str(value))

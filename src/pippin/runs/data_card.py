@@ -10,7 +10,8 @@ from pippin.data.batches import padded_lengths, training_order
 from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Plan
-from pippin.tasks.sequence.dataset import Dataset
+from pippin.tasks.base import Dataset
+from pippin.tasks.parts import Part
 
 #: Bars of the chart of lengths.
 _MOST_BINS = 24
@@ -32,14 +33,16 @@ class DataCard:
     task: str | None
     text_columns: tuple[str, ...]
     label_column: str
+    kind: str
+    """What is learnt: `6 classes`."""
     classes: tuple[str, ...]
-    regression: bool
+    pipeline: str
+    """The Hub's word for what the model does."""
     rows: dict[str, int]
     """Rows of each split."""
     columns_reason: str
-    # Records of earlier releases lack these.
-    class_rows: tuple[int, ...] = ()
-    """Training rows of each class."""
+    parts: tuple[Part, ...] = ()
+    """What the task shows of the training rows."""
     lengths: tuple[LengthBin, ...] = ()
     """Of the training rows."""
     cut: int = 0
@@ -51,19 +54,17 @@ class DataCard:
 def data_card(data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
     """Describe a job's rows."""
     splits = {"train": data.train, **data.validation, **data.test}
-    counts: tuple[int, ...] = ()
-    if data.train is not None and data.train.labels is not None and not data.labels.regression:
-        counts = tuple(np.bincount(data.train.labels, minlength=len(data.labels.names)).tolist())
     return DataCard(
         name=data.name,
         task=data.task.name,
         text_columns=data.columns.text,
         label_column=data.columns.label,
+        kind=data.task.kind,
         classes=data.labels.names,
-        regression=data.labels.regression,
+        pipeline=data.task.pipeline,
         rows={name: len(split) for name, split in splits.items() if split is not None},
         columns_reason=data.columns.reason,
-        class_rows=counts,
+        parts=data.task.data_parts(data.train, rows.train) if data.train and rows.train else (),
         lengths=_bins(rows.train.lengths) if rows.train else (),
         cut=sum(split.cut for split in rows.all()),
         padding=round(_padding(plan, rows.train), 4) if rows.train else 0.0,

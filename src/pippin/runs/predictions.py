@@ -12,21 +12,20 @@ from typing import Any, TextIO
 
 from pippin.runs.folder import RunFolder
 from pippin.runs.names import plain_name
-from pippin.tasks.base import Prediction, Scorer
-from pippin.tasks.sequence.dataset import Dataset
+from pippin.tasks.base import Dataset, Prediction, Scorer
 
 #: A spreadsheet takes a cell that begins so for a formula, and runs it. Apostrophes in front count as a guard.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _PLAIN_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
-def write_predictions(folder: RunFolder, split: str, data: Dataset, scorer: Scorer) -> None:
+def write_predictions(folder: RunFolder, split: str, data: Dataset, scorer: Scorer, has_labels: bool) -> None:
     """Write predictions.csv (predictions-SPLIT.csv for a second split) and predict_results_TASK.txt."""
     examples = data.test[split]
     suffix = "" if split == "test" else "-" + plain_name(split.removeprefix("test_"))
     rows, lines = io.StringIO(), io.StringIO()
     write = row_writer(rows)
-    truths = [scorer.truths()] if examples.labels is not None else []
+    truths = [scorer.truths()] if has_labels else []
     write(["row", *data.columns.text, *["true_label" for _ in truths], "label", "score"])
     lines.write("index\tprediction\n")
     texts = [examples.texts, *([examples.pairs] if examples.pairs is not None else [])]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
-from conftest import some_plan
+from conftest import by_class_part, some_plan
 from pippin.machine.machine import Machine
 from pippin.machine.traits import traits_of
 from pippin.recipe import Recipe
 from pippin.report.page.history import History
-from pippin.report.report import Mistake, Report
+from pippin.report.report import Report
 from pippin.runs.data_card import DataCard, LengthBin
 from pippin.runs.record import Run
+from pippin.tasks.parts import Bars, Part, Table
 
 CLASSES = ("ABBR", "DESC", "NUM")
 
@@ -24,8 +26,10 @@ def make_run(status: str = "finished", classes: tuple[str, ...] = CLASSES, **cha
     )  # fmt: skip
     plan = some_plan()
     card = DataCard(
-        "questions", "trec", ("text",), "label", classes, False, {"train": 90, "validation": 10}, "text and label",
-        class_rows=tuple(range(10, 10 + len(classes))), lengths=(LengthBin(3, 6, 50), LengthBin(7, 10, 40)),
+        "questions", "trec", ("text",), "label", f"{len(classes)} classes", classes, "text-classification",
+        {"train": 90, "validation": 10}, "text and label",
+        parts=(Part("Training rows by class", bars=Bars(classes, tuple(range(10, 10 + len(classes))), "classes")),),
+        lengths=(LengthBin(3, 6, 50), LengthBin(7, 10, 40)),
         padding=0.08,
     )  # fmt: skip
     run = Run(
@@ -42,19 +46,27 @@ def make_run(status: str = "finished", classes: tuple[str, ...] = CLASSES, **cha
 
 
 def make_report(classes: tuple[str, ...] = CLASSES, text: str = "Who was Galileo?", **changes) -> Report:
-    figures = {"precision": 0.9, "recall": 0.8, "f1": 0.85, "rows": 5}
     results = {
         "eval_accuracy": 0.9, "eval_loss": 0.31, "eval_samples": 10, "epoch": 3.0, "train_runtime": 61.0,
         "train_samples_per_second": 44.3,
     }  # fmt: skip
     report = Report(
         "runs/questions", results, "accuracy", ("text",), best_step=30, peak_memory=500 << 20,
-        per_class=dict.fromkeys(classes, figures),
-        confusion=[[4 * (down == across) + 1 for across in range(len(classes))] for down in range(len(classes))],
-        judged_on="validation",
-        mistakes=(Mistake(17, text, "", classes[0], classes[1], 0.97),),
+        parts=(by_class_part(classes), mistakes_part(17, text, classes[0], classes[1], 0.97)),
     )  # fmt: skip
     return replace(report, **changes)
+
+
+def mistakes_part(row: Any, text: Any, truth: Any, predicted: Any, score: Any) -> Part:
+    heads, formats = ("row", "text", "is", "taken for", "sure"), ("d", "long", "", "", ".0%")
+    return Part(
+        "Most confident mistakes, on the validation rows",
+        Table(heads, ((row, text, truth, predicted, score),), formats),
+    )
+
+
+def mixed_up(*pairs: tuple[str, str, int]) -> Table:
+    return Table(("is", "taken for", "times"), pairs, ("", "", "d"), caption="Mixed up most.")
 
 
 def make_history(logs: int = 30) -> History:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from makers import make_history, make_report, make_run
+from makers import make_history, make_report, make_run, mistakes_part, mixed_up
 
-from conftest import sealed
+from conftest import by_class_part, sealed
 from pippin.cli.report import write_report
 from pippin.errors import PippinError
 from pippin.machine.fallbacks import Fallback
@@ -22,8 +22,8 @@ from pippin.records import to_json
 from pippin.report.page.compare_page import ComparedRun, compare_page
 from pippin.report.page.markup import Html, html, joined
 from pippin.report.page.run_page import read_records, run_page
-from pippin.report.report import Confusion
 from pippin.runs.data_card import LengthBin
+from pippin.tasks.parts import Bars, Part
 
 EVIL = '</style></script></title><script>evil()</script><img src=x onerror=\'evil()\' " onload="evil()" `x` &lt;b&gt;'
 #: Of every kind that JSON has, and of sizes that nobody has.
@@ -120,9 +120,9 @@ def folder() -> Path:
         fingerprint="abc",
         files={"a.md": ("0" * 64,)},
     )
-    report = make_report(
-        fallbacks={"aten::x": Fallback(3, 0.5, 0.1)}, verification="fine", confusions=(Confusion("ABBR", "NUM", 2),)
-    )
+    report = make_report(fallbacks={"aten::x": Fallback(3, 0.5, 0.1)}, verification="fine")
+    first, *others = report.parts
+    report = replace(report, parts=(replace(first, most=mixed_up(("ABBR", "NUM", 2))), *others))
     Path("run/run.json").write_text(sealed(to_json(run)))
     Path("run/report.json").write_text(json.dumps(to_json(report)))
     write_events(Path("run/events.jsonl"), EVENTS)
@@ -191,13 +191,12 @@ def test_text_in_the_place_of_numbers():
     run = make_run()
     run = replace(
         run, started=evil, model=evil, pippin=evil, status=evil,
-        data=replace(run.data, rows={evil: evil}, lengths=(LengthBin(evil, evil, 3),), classes=(evil, "b", "c")),
+        data=replace(run.data, rows={evil: evil}, lengths=(LengthBin(evil, evil, 3),), classes=(evil, "b", "c"),
+                     parts=(Part(evil, bars=Bars((evil,), (3,), evil)),)),
     )  # fmt: skip
-    figures = {"precision": evil, "recall": evil, "f1": evil, "rows": evil}
-    report = make_report()
     report = replace(
-        report, per_class={evil: figures, "b": figures}, judged_on=evil, peak_memory=0,
-        mistakes=(replace(report.mistakes[0], row=evil, score=evil, truth=evil, predicted=evil, pair=evil),),
+        make_report(), peak_memory=0,
+        parts=(by_class_part((evil, "b"), (evil,) * 4, title=evil), mistakes_part(*[evil] * 5)),
         results={"eval_accuracy": evil, "eval_loss": evil},
     )  # fmt: skip
     page = run_page(run, make_history(), report, EVIL)

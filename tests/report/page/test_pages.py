@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
-from makers import make_history, make_report, make_run
+from makers import make_history, make_report, make_run, mixed_up
 
+from conftest import by_class_part
 from pippin.machine.fallbacks import Fallback
 from pippin.recipe import Recipe
 from pippin.report.page.charts import run_charts, thinned
 from pippin.report.page.compare_page import ComparedRun, compare_page
 from pippin.report.page.history import History, read_history
 from pippin.report.page.run_page import run_page
-from pippin.report.report import Confusion
 
 
 def test_the_result_comes_first_and_all_that_it_was_made_of_follows():
@@ -49,7 +49,8 @@ def test_nothing_outside_is_named_and_nothing_acts_in_line():
 
 def test_large_runs_stay_small():
     many = tuple(f"class number {place}" for place in range(300))
-    report = make_report(classes=many, confusion=[], confusions=(Confusion(many[3], many[5], 4321),) * 100)
+    pairs = mixed_up(*[(many[3], many[5], 4321)] * 100)
+    report = make_report(classes=many, parts=(by_class_part(many, matrix=None, most=pairs),))
     page = run_page(make_run(classes=many), make_history(50_000), report, "runs/q")
     assert len(page) < 1_000_000
     assert "Mixed up most" in page

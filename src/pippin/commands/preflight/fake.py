@@ -30,7 +30,7 @@ from pippin.models.skeleton import make_skeleton, replace_tensors
 from pippin.models.training_mode import recompute_activations
 from pippin.models.used_rows import UsedRows, train_used_rows
 from pippin.plan.fits import IN_BACKWARD, RECOMPUTED
-from pippin.plan.frozen import NOTHING, frozen_layers
+from pippin.plan.frozen import NOTHING, can_keep_states, frozen_layers
 from pippin.plan.plan import Plan
 from pippin.tasks.base import Task
 
@@ -77,13 +77,13 @@ class FakeJob:
     def __init__(self, plan: Plan, task: Task, config: Any, encoded: Encoded, traits: DeviceTraits):
         self.plan, self.task, self.encoded = plan, task, encoded
         self.backend = FakeDriver(traits)
-        model = make_skeleton(config, plan.attention)
+        model = make_skeleton(config, plan.attention, task.auto_model)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         with self.mode:
             replace_tensors(model, self.backend.device)
             self.network = make_network(
                 model, self.backend, plan.precision.value, plan.layout.value, plan.last_layer.value,
-                plan.pad_lengths.value,
+                plan.pad_lengths.value, task.reads,
             )  # fmt: skip
             self.frozen = None
             if plan.frozen.value != NOTHING:
@@ -135,7 +135,8 @@ class FakeJob:
     def _batch(self, rows: np.ndarray) -> Batch:
         """With the states of a frozen part where they are computed apart from the step."""
         batch = self.network.collate(self.encoded, rows)
-        if self.frozen is None or family_of(self.model.config)[0] is None or self.encoded.pad_left:
+        known = family_of(self.model.config)[0] is not None
+        if self.frozen is None or not can_keep_states(known, self.encoded.pad_left, self.task.reads):
             return batch
         width = self.model.config.hidden_size
         self.network.frozen = self.frozen

@@ -54,7 +54,9 @@ def run_steps(job: PlannedJob) -> Measured:
 
     less: list[str] = []
     try:
-        session = Session(job.plan, job.data.task, job.rows, partial(make_random, job.config))
+        session = Session(
+            job.plan, job.data.task, job.rows, partial(make_random, job.config, auto_model=job.data.task.auto_model)
+        )
         backend, batch = session.backend, np.concatenate(heaviest_step(job))
         with backend.quick_arithmetic(), backend.watching_memory(), backend.own_stream():
             step = session.fitting(lambda event, **_: less.append(event))

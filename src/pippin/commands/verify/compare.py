@@ -64,6 +64,8 @@ def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precisio
     wanted = measure(experiment, network)
     # A model that gives NaN everywhere is not the device's fault, and has nothing to be compared.
     places = np.concatenate([np.sort(rows) for rows in experiment.batches])
+    if len(places) != len(wanted.logits):  # a line for each token
+        places = np.repeat(places, experiment.encoded.lengths[places])
     for logits in (wanted.evaluated, wanted.logits):
         require_finite(logits.numpy(), places, experiment.encoded, network)
     with rounding(yardstick(precision)):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from pippin.commands.verify.distance import distance
-from pippin.commands.verify.measurement import Experiment, in_order, to_cpu
+from pippin.commands.verify.measurement import Experiment, by_row, to_cpu
 from pippin.commands.verify.tolerance import allowed_error, epsilon
 from pippin.commands.verify.verdict import LATER, PADDED, Finding
 from pippin.data.collate import Collator
@@ -82,7 +82,7 @@ def _padding_tells(network: Network, encoded: Encoded, short: int, long: int) ->
     with torch.inference_mode():
         for rows in ([short], sorted([short, long])):
             batch = network.collate(encoded, np.array(rows))
-            found.append(in_order(network.logits(batch), batch)[rows.index(short)])
+            found.append(by_row(network.logits(batch), batch)[rows.index(short)])
     return distance(found[1], found[0])
 
 

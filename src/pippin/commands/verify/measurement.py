@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from pippin.commands.verify.distance import Tensors
 from pippin.commands.verify.verdict import EVALUATION, LOSS, TRAINING
-from pippin.data.collate import Batch
+from pippin.data.collate import Batch, labels_of, token_mask, tokens_of_rows
 from pippin.data.encoding import Encoded
 from pippin.machine.drivers.base import Backend
 from pippin.models.network import Network
@@ -37,6 +38,12 @@ class Experiment:
     @property
     def rows(self) -> int:
         return sum(map(len, self.batches))
+
+    @cached_property
+    def count(self) -> int:
+        """What the loss of all batches is divided by."""
+        labels = (labels_of(self.encoded, rows) for rows in self.batches)
+        return sum(self.task.count(each) for each in labels if each is not None)
 
     def placed(self, backend: Backend) -> torch.nn.Module:
         """A copy of the model on a device, with the device's guards."""
@@ -93,7 +100,17 @@ def loss_scale(precision: str) -> float:
 
 def in_order(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
     """By row number: a packed batch has its rows in another order than a padded one."""
-    return to_cpu(logits)[torch.from_numpy(np.argsort(batch.rows))]
+    return torch.cat(by_row(logits, batch))
+
+
+def by_row(logits: torch.Tensor, batch: Batch) -> list[torch.Tensor]:
+    """In the order of the rows' numbers: the one line of each, or a line for each of its tokens."""
+    lines, lengths = to_cpu(logits), [1] * len(batch.rows)
+    if lines.ndim == 3:
+        lines = lines.flatten(0, 1)[torch.from_numpy(token_mask(batch, len(batch.rows)))]
+        lengths = tokens_of_rows(batch).tolist()
+    rows = lines.split(lengths)
+    return [rows[place] for place in np.argsort(batch.rows)]
 
 
 def to_cpu(tensor: torch.Tensor) -> torch.Tensor:
@@ -109,7 +126,7 @@ def _forward_and_backward(
     for batch in batches:
         assert batch.labels is not None
         out = network.logits(batch)
-        loss = experiment.task.loss(out, network.backend.to_device(batch.labels)) / experiment.rows
+        loss = experiment.task.loss(out, network.backend.to_device(batch.labels)) / experiment.count
         (loss * scale).backward()
         logits.append(in_order(out, batch))
         total = total + to_cpu(loss)

@@ -17,6 +17,7 @@ from pippin.commands.verify.verdict import Verdict
 from pippin.commands.verify.walk import located
 from pippin.commands.verify.window import past_window
 from pippin.data.batches import training_order
+from pippin.data.collate import NO_LABEL
 from pippin.data.encoding import Encoded
 from pippin.engine.network import network_for
 from pippin.engine.optimiser import make_optimiser
@@ -60,7 +61,8 @@ def experiment_of(
     plan = job.plan
     seed_everything(plan.seed, device)  # the new head draws from here
     config = without_dropout(copy.deepcopy(job.config))
-    model: torch.nn.Module = load_model(job.recipe, config, device.attention(work_of(config, plan.precision.value)))
+    attention = device.attention(work_of(config, plan.precision.value))
+    model: torch.nn.Module = load_model(job.recipe, config, attention, auto_model=job.data.task.auto_model)
     if plan.frozen.value != NOTHING:
         FrozenPart(model, frozen_layers(plan.frozen.value))
     rows = rows_of(job)
@@ -74,7 +76,7 @@ def experiment_of(
         batches,
         job.data.task,
         lambda placed: make_optimiser(placed, plan),
-        lambda placed, backend, precision: network_for(plan, placed, backend, precision),
+        lambda placed, backend, precision: network_for(plan, placed, backend, precision, job.data.task.reads),
     )
 
 
@@ -88,7 +90,7 @@ def other_labels(labels: np.ndarray | None, outputs: int) -> np.ndarray | None:
     """
     if labels is None:
         return None
-    return -labels if outputs == 1 else (labels + 1) % outputs
+    return -labels if outputs == 1 else np.where(labels == NO_LABEL, labels, (labels + 1) % outputs)
 
 
 def shown_precision(job: PlannedJob) -> str:

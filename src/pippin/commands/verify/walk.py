@@ -161,7 +161,7 @@ class Walk:
         batch = Collator()(self.experiment.encoded, rows)
         assert batch.labels is not None
         logits = model(**batch.inputs).logits.detach().requires_grad_()
-        (self.experiment.task.loss(logits, batch.labels) / self.experiment.rows).backward()
+        (self.experiment.task.loss(logits, batch.labels) / self.experiment.count).backward()
         assert logits.grad is not None
         return ModuleCall("", (), batch.inputs, {0: logits.grad})
 

@@ -11,13 +11,14 @@ from pippin.report.page.frame import figures_of
 from pippin.report.page.history import History
 from pippin.report.page.markup import Html, html, joined
 from pippin.report.plan_words import plan_rows
-from pippin.report.report import Confusion, Report
+from pippin.report.report import Report
 from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
+from pippin.tasks.parts import Bars, Matrix, Part, Table
 from pippin.text import clock_time, duration, memory
 
 #: Larger matrices are told by their most frequent confusions.
-_MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_CLASSES, _MOST_HAPPENINGS, _MOST_BARS = 24, 30, 200, 60, 40
+_MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_ROWS, _MOST_HAPPENINGS, _MOST_BARS = 24, 30, 200, 60, 40
 _BEHIND = {"finished": "finished", "started": "running", "interrupted": "interrupted", "failed": "failed"}
 
 
@@ -122,46 +123,42 @@ def happenings(history: History, report: Report | None) -> Html:
     return section("What happened", html("<ul>{}</ul>", told)) if items else html("")
 
 
-def by_class(run: Run, report: Report | None) -> Html:
-    """How well each class does, and what it is taken for."""
-    if report is None or not report.per_class:
-        return html("")
-    names = list(report.per_class)
-    rows = (
-        [name, *(html("{:.3f}", figures.get(key)) for key in ("precision", "recall", "f1")), figures.get("rows")]
-        for name, figures in list(report.per_class.items())[:_MOST_CLASSES]
-    )
-    parts = [table(["class", "precision", "recall", "F1", "rows"], rows, numbers=range(1, 5))]
-    if len(names) <= _MOST_IN_MATRIX:
-        parts.append(_matrix(names, report.confusion))
-    elif report.confusions:
-        parts.append(_confusions(report.confusions))
-    if len(names) > _MOST_CLASSES:
-        parts.append(
-            html('<p class="soft">The first {} of {} classes; report.json has them all.</p>', _MOST_CLASSES, len(names))
-        )
-    return section(f"By class, on the {report.judged_on} rows", html('<div class="beside">{}</div>', joined(parts)))
+def parts_of(report: Report | None) -> Html:
+    """What the task has to show."""
+    return joined((section(each.title, _part(each)) for each in report.parts), between="\n") if report else html("")
 
 
-def mistakes(run: Run, report: Report | None) -> Html:
-    """The rows to look at first."""
-    if report is None or not report.mistakes:
-        return html("")
-    pairs = any(each.pair for each in report.mistakes)
-    heads = ["row", *run.data.text_columns[: 1 + pairs], "is", "taken for", "off by" if run.data.regression else "sure"]
+def _part(part: Part) -> Html:
+    found = [_table(part.table, _MOST_ROWS)] if part.table else []
+    if part.matrix and len(part.matrix.names) <= _MOST_IN_MATRIX:
+        found.append(_matrix(part.matrix))
+    elif part.most and part.most.rows:
+        found.append(_table(part.most, _MOST_CONFUSIONS))
+    if part.table and len(part.table.rows) > _MOST_ROWS:
+        shown, count = _MOST_ROWS, len(part.table.rows)
+        what = part.table.what
+        found.append(html('<p class="soft">The first {} of {} {}; report.json has them all.</p>', shown, count, what))
+    if part.bars:
+        found.append(_bars_of(part.bars))
+    return html('<div class="beside">{}</div>', joined(found)) if len(found) > 1 else joined(found)
+
+
+def _table(part: Table, most: int) -> Html:
+    """Cells as their columns want them; numbers stand to the right."""
+    formats = dict(enumerate(part.formats))
     rows = (
         [
-            each.row,
-            html('<div class="text">{}</div>', each.text),
-            *([html('<div class="text">{}</div>', each.pair)] if pairs else []),
-            each.truth,
-            each.predicted,
-            html("{:.3g}" if run.data.regression else "{:.0%}", each.score),
+            html('<div class="text">{}</div>', cell)
+            if formats.get(place) == "long"
+            else html("{:" + formats[place] + "}", cell)
+            if formats.get(place)
+            else cell
+            for place, cell in enumerate(row)
         ]
-        for each in report.mistakes
+        for row in part.rows[:most]
     )
-    title = "Furthest off" if run.data.regression else "Most confident mistakes"
-    return section(f"{title}, on the {report.judged_on} rows", table(heads, rows, numbers=(0, len(heads) - 1)))
+    shown = table(part.heads, rows, numbers=[place for place, how in formats.items() if how not in ("", "long")])
+    return html('<div><p class="soft">{}</p>{}</div>', part.caption, shown) if part.caption else shown
 
 
 def plan(run: Run) -> Html:
@@ -171,7 +168,7 @@ def plan(run: Run) -> Html:
 
 
 def data(card: DataCard) -> Html:
-    """Classes and lengths of the training rows."""
+    """Lengths of the training rows, and what the task has to show of them."""
     parts = [html("<p>{}</p>", card.columns_reason)]
     if card.lengths:
         bars = [(f"{each.shortest}–{each.longest}", each.rows) for each in card.lengths]
@@ -180,12 +177,7 @@ def data(card: DataCard) -> Html:
         cut = f"; {card.cut} texts were longer than the longest input and were cut" if card.cut else ""
         padding = f"{card.padding:.0%} of an epoch's tokens are padding" if card.padding else "nothing is padded"
         parts.append(html("<h3>Tokens of a training row</h3>{}<p>{}{}.</p>", _bars(bars), padding, cut))
-    if card.class_rows:
-        counted = sorted(zip(card.classes, card.class_rows, strict=False), key=lambda each: -each[1])
-        few, more = counted[:_MOST_BARS], html("")
-        if len(counted) > _MOST_BARS:
-            more = html('<p class="soft">and {} classes more</p>', len(counted) - _MOST_BARS)
-        parts.append(html("<h3>Training rows by class</h3>{}{}", _bars(few), more))
+    parts += [html("<h3>{}</h3>{}", part.title, _part(part)) for part in card.parts]
     return section("The data", joined(parts))
 
 
@@ -255,9 +247,9 @@ def _device(run: Run) -> str:
     return f"{device} ({named}), {precision}" if named and named != device else f"{device}, {precision}"
 
 
-def _matrix(names: list[str], counts: list[list[int]]) -> Html:
+def _matrix(part: Matrix) -> Html:
     lines = []
-    for down, (name, row) in enumerate(zip(names, counts, strict=False)):
+    for down, (name, row) in enumerate(zip(part.names, part.counts, strict=False)):
         total = max(sum(row), 1)
         cells = joined(
             html('<td class="{}heat{}">{}</td>', "right " * (across == down), -(-4 * count // total), count or "·")
@@ -265,18 +257,17 @@ def _matrix(names: list[str], counts: list[list[int]]) -> Html:
         )
         lines.append(html("<tr><th>{}</th>{}</tr>", name, cells))
     return html(
-        '<div><p class="soft">True classes down, predicted classes across.</p>'
-        '<div class="wide"><table class="matrix"><tr><th></th>{}</tr>{}</table></div></div>',
-        joined(html("<th>{}</th>", name) for name in names),
+        '<div><p class="soft">{}</p><div class="wide"><table class="matrix"><tr><th></th>{}</tr>{}</table></div></div>',
+        part.caption,
+        joined(html("<th>{}</th>", name) for name in part.names),
         joined(lines),
     )
 
 
-def _confusions(pairs: Sequence[Confusion]) -> Html:
-    """The pairs of classes that are mixed up most."""
-    rows = ([each.truth, each.predicted, each.rows] for each in pairs[:_MOST_CONFUSIONS])
-    found = table(["is", "taken for", "times"], rows, numbers=(2,))
-    return html('<div><p class="soft">Mixed up most.</p>{}</div>', found)
+def _bars_of(part: Bars) -> Html:
+    bars = list(zip(part.names, part.counts, strict=False))
+    more = html('<p class="soft">and {} {} more</p>', len(bars) - _MOST_BARS, part.what)
+    return html("{}{}", _bars(bars[:_MOST_BARS]), more if len(bars) > _MOST_BARS else "")
 
 
 def _bars(bars: Sequence[tuple[str, int]]) -> Html:

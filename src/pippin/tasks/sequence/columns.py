@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from typing import Any
 
 from pippin.data.tables import Table, listed
 from pippin.errors import PippinError, nearest
 from pippin.recipe import Recipe
+from pippin.tasks.base import Columns
 from pippin.tasks.sequence.task import SequenceTask
 
 _PAIRS = [
@@ -74,17 +74,6 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d+)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 #: Rows that are looked at to tell what kind of text a column holds.
 _ENOUGH = 1000
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The chosen columns and the sentence that says why."""
-
-    text: tuple[str, ...]
-    label: str
-    reason: str
-    label_is_certain: bool = False
-    """Whether the user or the task named the label, so that nothing need be doubted."""
 
 
 def find_columns(table: Table, recipe: Recipe, task: SequenceTask, needs_label: bool = True) -> Columns:

@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import replace
 
 from pippin.data.examples import Examples
 from pippin.data.tables import Table
 from pippin.errors import PippinError
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.columns import Columns, find_columns
+from pippin.tasks.base import Dataset
+from pippin.tasks.sequence.columns import find_columns
 from pippin.tasks.sequence.known import OWN_NUMBERS
 from pippin.tasks.sequence.overlap import check_overlap
 from pippin.tasks.sequence.reader import Reader
 from pippin.tasks.sequence.sources import Source
 from pippin.tasks.sequence.split import hold_out
-from pippin.tasks.sequence.task import SequenceTask
 
 #: Fewest rows from which a validation part can be cut.
 _FEWEST_ROWS = 10
 _PREDICT = "To label rows with a trained model: pippin predict RUN --file FILE."
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """Checked examples by split, and what was found on the way."""
-
-    name: str
-    task: SequenceTask
-    columns: Columns
-    train: Examples | None
-    validation: dict[str, Examples]
-    test: dict[str, Examples]
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def labels(self) -> Labels:
-        return self.task.labels
-
-    def with_classes(self, labels: Labels) -> Dataset:
-        """The same rows with the classes in another order."""
-        if labels.names == self.labels.names:
-            return self
-        places = {name: place for place, name in enumerate(labels.names)}
-        numbers = np.array([places[name] for name in self.labels.names])
-
-        def renumber(split: Examples) -> Examples:
-            return split if split.labels is None else replace(split, labels=numbers[split.labels])
-
-        return replace(
-            self,
-            task=replace(self.task, labels=labels),
-            train=self.train and renumber(self.train),
-            validation={name: renumber(split) for name, split in self.validation.items()},
-            test={name: renumber(split) for name, split in self.test.items()},
-        )
 
 
 def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Dataset:

@@ -127,6 +127,3 @@ _METRICS: dict[str, Any] = {
     "spearmanr": _correlation("spearmanr"),
     "mse": _mse,
 }
-
-#: Metrics of which less is better.
-LOWER_IS_BETTER = frozenset({"loss", "mse"})

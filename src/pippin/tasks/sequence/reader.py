@@ -14,7 +14,7 @@ from pippin.data.tables import Table, listed
 from pippin.errors import PippinError, shown
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
-from pippin.tasks.sequence.columns import Columns
+from pippin.tasks.base import Columns
 from pippin.tasks.sequence.labels import (
     LARGEST_NUMBER,
     doubts_about_classes,

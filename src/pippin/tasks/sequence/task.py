@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from pippin.data.encoding import Encoded
-from pippin.data.examples import Examples
 from pippin.errors import PippinError
-from pippin.models.labels import Labels
+from pippin.models.labels import SEQUENCE_CLASSIFICATION, Labels
 from pippin.recipe import Recipe
-from pippin.tasks.base import Reads
-from pippin.tasks.sequence.metrics import LOWER_IS_BETTER
+from pippin.tasks.base import Dataset, Reads
+from pippin.tasks.parts import Bars, Part
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command line is judged before anything is loaded
+    import numpy as np
     import torch
 
+    from pippin.data.encoding import Encoded
+    from pippin.data.examples import Examples
     from pippin.tasks.sequence.scorer import SequenceScorer
 
 
@@ -37,17 +36,36 @@ class SequenceTask:
     """What was found in the data, in the order of the model's outputs."""
     label_smoothing: float = 0.0
 
-    auto_model = "AutoModelForSequenceClassification"
-    reads: Reads = "first token"
-    lower_is_better = LOWER_IS_BETTER
+    auto_model: ClassVar[str] = SEQUENCE_CLASSIFICATION
+    pipeline: ClassVar[str] = "text-classification"
+    reads: ClassVar[Reads] = "first token"
+    lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss", "mse"})
 
     @property
     def main_metric(self) -> str:
         return "combined_score" if self.combined else self.metrics[0]
 
+    @property
+    def kind(self) -> str:
+        return "numbers" if self.regression else f"{len(self.labels.names)} classes"
+
     def check(self, recipe: Recipe) -> None:
         if recipe.label_smoothing_factor and self.regression:
             raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
+
+    def read(self, recipe: Recipe, known: Labels | None = None) -> Dataset:
+        from pippin.tasks.sequence.dataset import prepare
+        from pippin.tasks.sequence.sources import find_source
+
+        return prepare(find_source(recipe), recipe, known)
+
+    def with_labels(self, labels: Labels) -> SequenceTask:
+        return replace(self, labels=labels, regression=labels.regression)
+
+    def encode(self, examples: Examples, tokenizer: Any, max_length: int, fresh: bool = False) -> Encoded:
+        from pippin.data.encoding import encode
+
+        return encode(examples, tokenizer, max_length, fresh)
 
     def count(self, labels: torch.Tensor) -> int:
         return len(labels)
@@ -67,8 +85,20 @@ class SequenceTask:
         return SequenceScorer(self, encoded)
 
     def suspects(self, examples: Examples, places: np.ndarray) -> list[str]:
+        import numpy as np
+
         if not self.regression or examples.labels is None:
             return []
         largest = places[np.argmax(np.abs(examples.labels[places]))]
         number, row = examples.labels[largest], examples.rows[largest]
         return [f"an extreme number to learn: the largest is {number:g} in row {row}, mend it or scale all"]
+
+    def data_parts(self, examples: Examples, encoded: Encoded) -> tuple[Part, ...]:
+        import numpy as np
+
+        if self.regression or encoded.labels is None:
+            return ()
+        counts = np.bincount(encoded.labels, minlength=len(self.labels.names))
+        order = np.argsort(-counts, kind="stable")
+        names = tuple(self.labels.names[place] for place in order)
+        return (Part("Training rows by class", bars=Bars(names, tuple(counts[order].tolist()), "classes")),)

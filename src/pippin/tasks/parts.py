@@ -1,0 +1,52 @@
+"""What a task hands the report to show: tables, matrices and bars, as plain data that goes into records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    """Cells are words or numbers."""
+    formats: tuple[str, ...] = ()
+    """For each column: nothing for words, `long` for texts that may be long, else how its numbers are written."""
+    what: str = "rows"
+    """What the rows stand for, in the plural."""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How often each was taken for each other."""
+
+    names: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Numbers by name, the largest first."""
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    what: str = "rows"
+    """What the bars stand for, in the plural."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of the report."""
+
+    title: str
+    table: Table | None = None
+    matrix: Matrix | None = None
+    """Of the names in the table's first column."""
+    most: Table | None = None
+    """The largest numbers outside the matrix's diagonal, where that is too large to be shown."""
+    bars: Bars | None = None
+    in_brief: bool = False
+    """Whether a terminal shows it too."""
