@@ -75,7 +75,9 @@ class EncodedSplits:
                     digest.update(b"-")
                     continue
                 for start in range(0, len(values), _BLOCK):
-                    digest.update(values[start : start + _BLOCK].tobytes())
+                    some = values[start : start + _BLOCK]
+                    # Segments were int32 when the first runs were written down.
+                    digest.update((some.astype(np.int32) if values is split.segments else some).tobytes())
         return digest.hexdigest()
 
 
