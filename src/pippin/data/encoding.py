@@ -75,9 +75,7 @@ class EncodedSplits:
                     digest.update(b"-")
                     continue
                 for start in range(0, len(values), _BLOCK):
-                    some = values[start : start + _BLOCK]
-                    # Segments were int32 when the first runs were written down.
-                    digest.update((some.astype(np.int32) if values is split.segments else some).tobytes())
+                    digest.update(values[start : start + _BLOCK].tobytes())
         return digest.hexdigest()
 
 
