@@ -190,7 +190,7 @@ def _plan(
     task = data.task
     task.check(recipe)
     metrics = (*task.metrics, task.main_metric, "loss")
-    facts = TaskFacts(metrics, task.main_metric, data.labels.outputs, task.reads, task.lower_is_better)
+    facts = TaskFacts(metrics, task.main_metric, data.labels.outputs, task.lower_is_better, task.reads)
     encoded = Rows(
         lengths=rows.train.lengths if rows.train else None,
         evaluated=tuple(split.lengths for split in (*rows.validation.values(), *rows.test.values())),

@@ -16,10 +16,10 @@ class TaskFacts:
     main_metric: str
     outputs: int
     """Of the head; 1 for regression."""
-    reads: Reads = "first token"
-    """Of each row's hidden states, by the head."""
     lower_is_better: frozenset[str] = frozenset({"loss"})
     """Metrics of which less is better."""
+    reads: Reads = "first token"
+    """Of each row's hidden states, by the head."""
 
 
 @dataclass(frozen=True)
