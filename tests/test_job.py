@@ -121,7 +121,11 @@ def test_evaluate_only(train, word_file, run_cli, write_rows):
 def test_classic_command_takes_hugging_faces_defaults(train, word_file, write_rows):
     valid = write_rows("valid.csv", make_rows(12, seed=3))
     train("--train_file", word_file, "--validation_file", valid, "--do_train", "--do_eval")
-    plan = json.loads(Path("run/run.json").read_text())["plan"]
+    plan = {
+        name: each
+        for group in json.loads(Path("run/run.json").read_text())["plan"].values()
+        for name, each in group.items()
+    }
     assert (plan["learning_rate"]["value"], plan["batch_size"]["value"]) == (5e-5, 8)
     assert (plan["warmup_steps"]["value"], plan["eval_steps"]["value"], plan["best_metric"]["value"]) == (0, 0, "")
     assert plan["head_learning_rate"]["value"] == 5e-5
@@ -132,7 +136,7 @@ def test_run_record_holds_recipe_machine_plan_and_no_secret(train, word_file):
     record = json.loads(Path("run/run.json").read_text())
     assert record["status"] == "finished"
     assert record["data"]["classes"] == ["animal", "food", "tool"]
-    choices = [choice for choice in record["plan"].values() if isinstance(choice, dict)]
+    choices = [each for group in record["plan"].values() for each in group.values() if isinstance(each, dict)]
     assert len(choices) > 30
     assert all(set(choice) == {"value", "reason"} and choice["reason"] for choice in choices)
     for path in Path("run").rglob("*"):
@@ -149,7 +153,7 @@ def test_run_record_comes_back_as_the_same_data(train, word_file):
     assert run is not None
     written = json.loads(Path("run/run.json").read_text())
     assert to_json(run) == {key: value for key, value in written.items() if key != "sha256"}
-    assert run.plan.pad_lengths == Choice((64,), "asked for by --pad_to_max_length")
+    assert run.plan.batches.pad_lengths == Choice((64,), "asked for by --pad_to_max_length")
     assert run.plan == from_json(Plan, to_json(run.plan))
 
 

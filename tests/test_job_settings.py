@@ -30,7 +30,11 @@ def test_best_model_is_kept_and_copies_are_limited(train, word_file):
     best = min(events("run", "evaluation"), key=lambda event: event["eval_loss"])
     assert results["eval_loss"] == pytest.approx(best["eval_loss"], rel=1e-4)
     copies = {path.name for path in Path("run/checkpoints").iterdir()}
-    last = json.loads(Path("run/run.json").read_text())["plan"]["steps"]["value"]
+    last = {
+        name: each
+        for group in json.loads(Path("run/run.json").read_text())["plan"].values()
+        for name, each in group.items()
+    }["steps"]["value"]
     assert copies == {f"step-{best['step']}", f"step-{last}"}
     from transformers import AutoModelForSequenceClassification
 

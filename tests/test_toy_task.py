@@ -52,7 +52,11 @@ def test_it_is_trained_judged_used_and_shown(toy, compared_first):
     assert "vowels and consonants" in out
     assert "by letter, on the test rows" in out
     assert results("run")["test_token_accuracy"] > 0.95
-    plan = json.loads(Path("run/run.json").read_text())["plan"]
+    plan = {
+        name: each
+        for group in json.loads(Path("run/run.json").read_text())["plan"].values()
+        for name, each in group.items()
+    }
     assert plan["last_layer"] == {"value": "all tokens", "reason": "the head reads every token"}
     page = Path("run/report.html").read_text()
     assert "By letter, on the test rows" in page

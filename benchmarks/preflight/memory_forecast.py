@@ -94,7 +94,7 @@ def compare(job: Any) -> dict[str, Any]:
     from pippin.commands.preflight.measuring import run_steps
     from pippin.commands.preflight.memory import forecast
 
-    libraries = _forget(job.plan.device.value)
+    libraries = _forget(job.plan.execution.device.value)
     before = forecast(job).memory
     foreseen = before.total - before.parts.get("held before", 0) + libraries
     found = run_steps(job)
@@ -145,7 +145,7 @@ def main() -> int:
     asked = {"precision": arguments.precision, "layers": arguments.layers}
     with tempfile.TemporaryDirectory() as scratch:
         for name, job in jobs(arguments, Path(scratch)):
-            one, kind = compare(job), job.plan.device.value.partition(":")[0]
+            one, kind = compare(job), job.plan.execution.device.value.partition(":")[0]
             one["error"] = round(one["foreseen"] / one["measured"] - 1, 4) if one["measured"] else None
             figures[name] = one
             print(f"{name:40} {one['foreseen'] >> 20:7} MB foreseen {one['measured'] >> 20:7} MB measured "

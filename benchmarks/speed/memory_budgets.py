@@ -25,7 +25,7 @@ from comparing import Way, compared, fresh, interleaved, recording, show
 from job import Job
 from model_folders import SIZES, make_bert
 
-CHOICES = ("device", "precision", "micro_batch", "activations", "updates", "step", "memory")
+CHOICES = ("device", "precision", "micro_batch", "activations", "updates", "step", "needed")
 
 
 def limited(budget: float | None) -> AbstractContextManager[Any]:
@@ -58,7 +58,11 @@ def train_within(job: Job, budget: float | None, flags: dict[str, Any]) -> dict[
         asked = {**flags, "memory_limit": budget} if budget else flags
         with limited(budget):
             figures = with_pippin.train(job, folder, **asked)
-        plan = json.loads((folder / "run.json").read_text(encoding="utf-8"))["plan"]
+        plan = {
+            name: each
+            for group in json.loads((folder / "run.json").read_text(encoding="utf-8"))["plan"].values()
+            for name, each in group.items()
+        }
     return {**figures, "most_held_bytes": most_held(), "plan": {name: plan[name] for name in CHOICES}}
 
 

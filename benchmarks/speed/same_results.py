@@ -60,7 +60,11 @@ def losses(job: Job, device: str, precision: str, flags: dict[str, Any], forced:
             train_sampling_strategy="random", gradient_accumulation_steps=accumulated, **settings, **flags,
         )  # fmt: skip
         lines = Path(scratch, "run", "events.jsonl").read_text().splitlines()
-        plan = json.loads(Path(scratch, "run", "run.json").read_text())["plan"]
+        plan = {
+            name: each
+            for group in json.loads(Path(scratch, "run", "run.json").read_text())["plan"].values()
+            for name, each in group.items()
+        }
     events = [json.loads(line) for line in lines]
     return {
         "losses": [event["loss"] for event in events if event["event"] == "log"],

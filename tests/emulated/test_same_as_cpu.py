@@ -51,7 +51,11 @@ def test_losses_scores_and_predictions(run_cli, word_file, write_rows, sober_mod
     for folder, device in (("gpu", []), ("cpu", ["--use_cpu"])):
         code, _, error = run_cli(*common, *device, "--output_dir", folder)
         assert code == 0, error
-    plan = json.loads(Path("gpu/run.json").read_text())["plan"]
+    plan = {
+        name: each
+        for group in json.loads(Path("gpu/run.json").read_text())["plan"].values()
+        for name, each in group.items()
+    }
     assert plan["device"]["value"] == "mps", "the device is used without being named"
     assert losses("gpu") == pytest.approx(losses("cpu"), abs=FP32)
     on_gpu, on_cpu = (json.loads(Path(folder, "all_results.json").read_text()) for folder in ("gpu", "cpu"))

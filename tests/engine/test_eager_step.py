@@ -43,7 +43,9 @@ def make_step(model, **settings) -> EagerStep:
     planned = plan(optim="sgd", **settings)
     optimiser = make_optimiser(model, planned)
     constant = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
-    return EagerStep(Network(model, get_backend("cpu")), optimiser, constant, SequenceTask(), planned.max_grad_norm)
+    return EagerStep(
+        Network(model, get_backend("cpu")), optimiser, constant, SequenceTask(), planned.rates.max_grad_norm
+    )
 
 
 def weights(model) -> torch.Tensor:

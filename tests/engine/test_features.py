@@ -50,7 +50,11 @@ def assert_same(one: str, other: str) -> None:
 
 
 def plan_of(folder: str) -> dict:
-    return json.loads(Path(folder, "run.json").read_text())["plan"]
+    return {
+        name: each
+        for group in json.loads(Path(folder, "run.json").read_text())["plan"].values()
+        for name, each in group.items()
+    }
 
 
 @pytest.mark.parametrize("asked", [("--freeze", "core"), ("--freeze", 0), ("--unfreeze", 1), ("--freeze", 2)])

@@ -167,7 +167,7 @@ def test_a_job_without_training_shows_few_shapes(train, run_cli, write_rows, see
 def pad_lengths(folder: str) -> tuple[int, ...]:
     run = read_record(Path(folder))
     assert run is not None
-    return run.plan.pad_lengths.value
+    return run.plan.batches.pad_lengths.value
 
 
 @pytest.mark.parametrize("device", OUT_OF_MEMORY)

@@ -42,7 +42,11 @@ def test_guards_and_smaller_micro_batches_are_said_and_kept(train, word_file, mo
     monkeypatch.setattr(faults, "HAZARDS", (fingers,))
     with_traits(monkeypatch, CpuBackend, mac=MacFacts("2.12.0", "15.0", "Apple M1"))
     out, results = train(word_file, "--per_device_train_batch_size", 16, "--use_cpu")
-    made = json.loads(Path("run/run.json").read_text())["plan"]
+    made = {
+        name: each
+        for group in json.loads(Path("run/run.json").read_text())["plan"].values()
+        for name, each in group.items()
+    }
     assert made["micro_batch"]["value"] == 6
     assert made["guards"]["value"] == ["fingers"]
     for words in ("not 16, since it has only seven fingers", "guards", "fingers (#7)"):

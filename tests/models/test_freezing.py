@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import torch
 from test_network import CONFIGS, logits_and_gradients, model_of, rows_for, supported
 from transformers import AlbertConfig, GPT2Config
 
+from conftest import some_plan
 from pippin.engine.features import freeze
 from pippin.errors import PippinError
 from pippin.machine.drivers.cpu import CpuBackend
@@ -18,7 +18,6 @@ from pippin.models.families import FAMILIES, family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.network import Network
 from pippin.plan.frozen import IN_MEMORY, NOT_KEPT
-from pippin.plan.plan import Choice
 
 LENGTHS = [5, 19, 2, 12, 12, 3, 30, 7]
 EVERY_PART = ("core", "0", "1", "3")
@@ -26,7 +25,7 @@ EVERY_PART = ("core", "0", "1", "3")
 
 def frozen_network(model, frozen: str, keep: str, kind: str) -> Network:
     network = Network(model, CpuBackend(), family=family_of(model.config)[0], packs=kind == "packed")
-    freeze(network, SimpleNamespace(frozen=Choice(frozen, ""), states=Choice(keep, "")))
+    freeze(network, some_plan(frozen=frozen, states=keep))
     return network
 
 
@@ -123,7 +122,7 @@ def test_models_without_states_are_frozen_all_the_same():
     config = GPT2Config(n_embd=32, n_layer=3, n_head=4, vocab_size=200, num_labels=4, pad_token_id=0)
     model = model_of(config)
     network = Network(model, CpuBackend())
-    freeze(network, SimpleNamespace(frozen=Choice("1", ""), states=Choice(NOT_KEPT, "")))
+    freeze(network, some_plan(frozen="1", states=NOT_KEPT))
     assert network.frozen is None
     assert not model.transformer.h[0].train().training
     assert not model.transformer.wte.weight.requires_grad

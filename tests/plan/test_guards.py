@@ -19,34 +19,34 @@ MAC = apple_gpu(MacFacts("2.12.0", "15.0", "Apple M1"), 10 * 2**30)
 
 def test_rows_are_put_through_in_equal_parts():
     made = plan(FULL, (MAC, CPU))
-    assert made.batch_size.value == 512
-    assert made.micro_batch.value == 171  # three parts, where 255 rows of 128 tokens would be safe
-    assert "not 512, since" in made.micro_batch.reason
-    assert "#177116" in made.micro_batch.reason
-    assert made.guards.value == ("linear gradients",)
-    assert "32767 tokens" in made.guards.reason
-    assert made.steps.value == plan(FULL, (CPU,)).steps.value
+    assert made.batches.batch_size.value == 512
+    assert made.batches.micro_batch.value == 171  # three parts, where 255 rows of 128 tokens would be safe
+    assert "not 512, since" in made.batches.micro_batch.reason
+    assert "#177116" in made.batches.micro_batch.reason
+    assert made.execution.guards.value == ("linear gradients",)
+    assert "32767 tokens" in made.execution.guards.reason
+    assert made.schedule.steps.value == plan(FULL, (CPU,)).schedule.steps.value
 
 
 def test_parts_of_an_accumulated_batch():
     made = plan({**FULL, "per_device_train_batch_size": 256, "gradient_accumulation_steps": 2}, (MAC, CPU))
-    assert (made.batch_size.value, made.micro_batch.value) == (512, 128)
+    assert (made.batches.batch_size.value, made.batches.micro_batch.value) == (512, 128)
 
 
 def test_only_as_long_as_the_training_rows_are():
     short = {"per_device_train_batch_size": 512}
     made = plan(short, (MAC, CPU), lengths=np.full(1000, 60), evaluated=(np.full(9, 512),))
-    assert made.micro_batch.value == 512
-    assert made.guards.value == ()
+    assert made.batches.micro_batch.value == 512
+    assert made.execution.guards.value == ()
     few = plan(FULL, (MAC, CPU), lengths=np.full(100, 60))
-    assert (few.micro_batch.value, few.guards.value) == (512, ()), "there are never 512 rows"
+    assert (few.batches.micro_batch.value, few.execution.guards.value) == (512, ()), "there are never 512 rows"
 
 
 def test_other_devices_take_the_whole_batch():
     made = plan(FULL, (CPU,))
-    assert made.micro_batch.value == 512
-    assert made.guards.value == ()
-    assert made.guards.reason
+    assert made.batches.micro_batch.value == 512
+    assert made.execution.guards.value == ()
+    assert made.execution.guards.reason
 
 
 def test_a_row_that_is_too_long_by_itself_is_refused():
@@ -55,14 +55,16 @@ def test_a_row_that_is_too_long_by_itself_is_refused():
 
 
 def test_checkpointing_is_guarded_when_it_is_asked_for():
-    assert plan({"gradient_checkpointing": True}, (MAC, CPU)).guards.value == ("recomputed dropout",)
-    assert plan({"gradient_checkpointing": True}, (MAC, CPU), lengths=None).guards.value == (), "nothing is trained"
+    assert plan({"gradient_checkpointing": True}, (MAC, CPU)).execution.guards.value == ("recomputed dropout",)
+    assert plan({"gradient_checkpointing": True}, (MAC, CPU), lengths=None).execution.guards.value == (), (
+        "nothing is trained"
+    )
 
 
 def test_causal_model():
     causal = plan({}, (MAC, CPU), work=Work(causal=True))
-    assert causal.guards.value == ("tokens that see nothing",)
-    assert (causal.attention, plan({}, (MAC, CPU)).attention) == ("eager", None)
-    both = plan({"bf16": True}, (MAC, CPU), work=Work(causal=True)).guards
+    assert causal.execution.guards.value == ("tokens that see nothing",)
+    assert (causal.execution.attention, plan({}, (MAC, CPU)).execution.attention) == ("eager", None)
+    both = plan({"bf16": True}, (MAC, CPU), work=Work(causal=True)).execution.guards
     assert both.value == ("causal attention", "tokens that see nothing")
     assert "tokens that come later (#195910); " in both.reason

@@ -22,7 +22,7 @@ CPU = traits_of("cpu", "some processor")
 MAC = apple_gpu(MacFacts("2.13.0", "14.5", "Apple M3"), 10 * 2**30)
 NVIDIA = traits_of("cuda", "NVIDIA card", memory_bytes=80 * 2**30)
 CLASSES = TaskFacts(("accuracy", "f1_macro", "loss"), "accuracy", outputs=6)
-NUMBERS = TaskFacts(("pearson", "mse", "loss"), "pearson", 1, frozenset({"loss", "mse"}))
+NUMBERS = TaskFacts(("pearson", "mse", "loss"), "pearson", 1, lower_is_better=frozenset({"loss", "mse"}))
 MODEL = ModelFacts(hidden_size=384, longest_input=512)
 
 
@@ -45,14 +45,14 @@ def plan(
     [((MAC, CPU), "mps"), ((NVIDIA, CPU), "cuda"), ((CPU,), "cpu"), ((MAC, NVIDIA, CPU), "mps")],
 )
 def test_the_best_device_is_chosen_and_nobody_names_it(devices, expected):
-    choice = plan(devices=devices).device
+    choice = plan(devices=devices).execution.device
     assert choice.value == expected
     assert choice.reason
 
 
 def test_device_flags():
-    assert plan({"use_cpu": True}, (MAC, CPU)).device.value == "cpu"
-    assert plan({"device": "cuda:0"}, (NVIDIA, CPU)).device.value == "cuda:0"
+    assert plan({"use_cpu": True}, (MAC, CPU)).execution.device.value == "cpu"
+    assert plan({"device": "cuda:0"}, (NVIDIA, CPU)).execution.device.value == "cuda:0"
     with pytest.raises(PippinError, match="there are only 1"):
         plan({"device": "cuda:1"}, (NVIDIA, CPU))
     with pytest.raises(PippinError, match="--device mps: there is no mps device. Here there is: cpu"):
@@ -60,39 +60,39 @@ def test_device_flags():
 
 
 def test_few_shapes_where_the_device_needs_them():
-    padding = plan(devices=(MAC, CPU)).pad_lengths
+    padding = plan(devices=(MAC, CPU)).batches.pad_lengths
     assert len(padding.value) <= 8
     assert padding.value[-1] == 60
     assert "padding" in padding.reason
-    assert plan().pad_lengths.value == ()
-    assert plan({"pad_to_max_length": True}).pad_lengths.value == (128,)
+    assert plan().batches.pad_lengths.value == ()
+    assert plan({"pad_to_max_length": True}).batches.pad_lengths.value == (128,)
 
 
 def test_few_shapes_also_where_nothing_is_trained():
     splits = (np.arange(5, 40), np.arange(30, 90))
-    padding = plan(devices=(MAC, CPU), lengths=None, evaluated=splits).pad_lengths
+    padding = plan(devices=(MAC, CPU), lengths=None, evaluated=splits).batches.pad_lengths
     assert len(padding.value) == 8
     assert padding.value[-1] == 89
-    assert plan(lengths=None, evaluated=splits).pad_lengths.value == ()
+    assert plan(lengths=None, evaluated=splits).batches.pad_lengths.value == ()
 
 
 def test_one_long_row_of_another_split_does_not_pad_the_training():
     lengths = np.random.default_rng(0).integers(5, 60, 1000)
-    padding = plan(devices=(MAC, CPU), lengths=lengths, evaluated=(np.array([512]),)).pad_lengths.value
+    padding = plan(devices=(MAC, CPU), lengths=lengths, evaluated=(np.array([512]),)).batches.pad_lengths.value
     assert padding[-2:] == (59, 512)
 
 
 def test_length_is_clipped_to_the_model():
-    choice = plan({"max_seq_length": 4000}).max_length
+    choice = plan({"max_seq_length": 4000}).batches.max_length
     assert choice.value == 512
     assert "4000" in choice.reason
 
 
 def test_steps_epochs_and_accumulation():
     made = plan({"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "num_train_epochs": 2.5})
-    assert (made.batch_size.value, made.micro_batch.value) == (32, 8)
-    assert made.steps.value == 80  # ceil(1000 / 32) = 32 an epoch
-    assert plan({"max_steps": 7}).steps.value == 7
+    assert (made.batches.batch_size.value, made.batches.micro_batch.value) == (32, 8)
+    assert made.schedule.steps.value == 80  # ceil(1000 / 32) = 32 an epoch
+    assert plan({"max_steps": 7}).schedule.steps.value == 7
 
 
 @pytest.mark.parametrize(
@@ -100,40 +100,48 @@ def test_steps_epochs_and_accumulation():
     [({"warmup_steps": 10}, 10), ({"warmup_steps": 0.25}, 25), ({"warmup_ratio": 0.5}, 50), ({"warmup_steps": 0}, 0)],
 )
 def test_warm_up(settings, steps):
-    assert plan({"max_steps": 100, **settings}).warmup_steps.value == steps
+    assert plan({"max_steps": 100, **settings}).rates.warmup_steps.value == steps
 
 
 def test_classic_commands_get_hugging_faces_defaults():
     made = plan({"do_train": True, "do_eval": True})
-    values = [made.learning_rate, made.head_learning_rate, made.epochs, made.batch_size, made.warmup_steps]
+    values = [
+        made.rates.learning_rate,
+        made.rates.head_learning_rate,
+        made.schedule.epochs,
+        made.batches.batch_size,
+        made.rates.warmup_steps,
+    ]
     assert [choice.value for choice in values] == [5e-5, 5e-5, 3.0, 8, 0]
-    assert (made.eval_steps.value, made.best_metric.value) == (0, "")
+    assert (made.schedule.eval_steps.value, made.schedule.best_metric.value) == (0, "")
 
 
 def test_own_choices_evaluate_every_epoch_and_keep_the_last():
     made = plan()
-    assert made.eval_steps.value == -(-1000 // made.batch_size.value)
-    assert (made.best_metric.value, made.patience.value, made.save_steps.value) == ("", 0, 0)
+    assert made.schedule.eval_steps.value == -(-1000 // made.batches.batch_size.value)
+    assert (made.schedule.best_metric.value, made.schedule.patience.value, made.schedule.save_steps.value) == ("", 0, 0)
 
 
 @pytest.mark.parametrize(("task", "metric"), [(CLASSES, "accuracy"), (NUMBERS, "pearson")], ids=["classes", "numbers"])
 def test_the_best_is_judged_by_the_tasks_own_metric(task, metric):
     made = plan({"load_best_model_at_end": True}, task=task)
-    assert made.best_metric.value == metric
-    assert made.keeps_best
+    assert made.schedule.best_metric.value == metric
+    assert made.schedule.keeps_best
     classic = plan({"do_train": True, "eval_strategy": "epoch", "load_best_model_at_end": True}, task=task)
-    assert classic.best_metric.value == "loss", "Hugging Face's default"
+    assert classic.schedule.best_metric.value == "loss", "Hugging Face's default"
 
 
 def test_more_is_better_but_of_errors():
     best = {"load_best_model_at_end": True}
-    assert plan(best).greater_is_better
-    assert not plan({**best, "metric_for_best_model": "mse"}, task=NUMBERS).greater_is_better
-    assert plan({**best, "metric_for_best_model": "mse", "greater_is_better": True}, task=NUMBERS).greater_is_better
+    assert plan(best).schedule.greater_is_better
+    assert not plan({**best, "metric_for_best_model": "mse"}, task=NUMBERS).schedule.greater_is_better
+    assert plan(
+        {**best, "metric_for_best_model": "mse", "greater_is_better": True}, task=NUMBERS
+    ).schedule.greater_is_better
 
 
 def test_patience_keeps_the_best_too():
-    assert plan({"early_stopping_patience": 3}).best_metric.value == "accuracy"
+    assert plan({"early_stopping_patience": 3}).schedule.best_metric.value == "accuracy"
 
 
 def test_contradictory_wishes_are_refused():
@@ -162,23 +170,25 @@ def test_every_choice_has_a_reason():
     ],
 )
 def test_copies(settings, steps):
-    assert plan({"max_steps": 100, **settings}).save_steps.value == steps
+    assert plan({"max_steps": 100, **settings}).schedule.save_steps.value == steps
 
 
 def test_warm_up_that_does_not_happen_is_not_promised():
-    assert plan({"lr_scheduler_type": "constant", "warmup_steps": 10}).warmup_steps.value == 0
-    assert plan({"max_steps": 100, "warmup_ratio": 0, "warmup_steps": 5}).warmup_steps.value == 5
+    assert plan({"lr_scheduler_type": "constant", "warmup_steps": 10}).rates.warmup_steps.value == 0
+    assert plan({"max_steps": 100, "warmup_ratio": 0, "warmup_steps": 5}).rates.warmup_steps.value == 5
 
 
 def test_last_rows_that_fill_no_micro_batch_are_dropped():
     settings = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "num_train_epochs": 1}
     lengths = np.full(1003, 9)
-    assert plan(settings, lengths=lengths).steps.value == 32
-    assert plan({**settings, "dataloader_drop_last": True}, lengths=np.full(999, 9)).steps.value == 31  # 124 of 8 rows
+    assert plan(settings, lengths=lengths).schedule.steps.value == 32
+    assert (
+        plan({**settings, "dataloader_drop_last": True}, lengths=np.full(999, 9)).schedule.steps.value == 31
+    )  # 124 of 8 rows
 
 
 def test_epochs_follow_from_max_steps():
-    assert plan({"max_steps": 126, "per_device_train_batch_size": 16}).epochs.value == 2.0
+    assert plan({"max_steps": 126, "per_device_train_batch_size": 16}).schedule.epochs.value == 2.0
 
 
 def test_settings_without_sense_here():
@@ -205,13 +215,19 @@ def test_several_processes_are_refused_with_the_reason():
     ],
 )
 def test_the_first_evaluation(settings, first):
-    assert plan({"per_device_train_batch_size": 16, **settings}).first_evaluation == first
+    assert plan({"per_device_train_batch_size": 16, **settings}).schedule.first_evaluation == first
 
 
 def test_what_the_user_alone_decides_stands_in_the_plan():
     made = plan({"optim": "sgd", "seed": 7, "save_steps": 3, "save_strategy": "steps", "save_total_limit": 2})
-    assert (made.optim, made.seed, made.order_seed, made.save_minutes, made.save_total_limit) == ("sgd", 7, 7, 0.0, 2)
+    assert (
+        made.rates.optim,
+        made.execution.seed,
+        made.batches.order_seed,
+        made.schedule.save_minutes,
+        made.schedule.save_total_limit,
+    ) == ("sgd", 7, 7, 0.0, 2)
     assert made.keeps_checkpoints
     assert plan({"save_strategy": "best", "load_best_model_at_end": True}).keeps_checkpoints
     assert not plan().keeps_checkpoints
-    assert plan({"dataloader_drop_last": True, "per_device_train_batch_size": 8}).drop_last == 8
+    assert plan({"dataloader_drop_last": True, "per_device_train_batch_size": 8}).batches.drop_last == 8

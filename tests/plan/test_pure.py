@@ -45,8 +45,9 @@ builtins.open = os.environ.__class__.__getitem__ = refuse
 for each in (m1, h200, machine()):
     assert from_json(Machine, to_json(each)) == each
     plan = make_plan(Recipe(per_device_train_batch_size=64), each, task, bert, rows)
-    values = [plan.device, plan.precision, plan.layout, plan.step, plan.micro_batch, plan.micro_tokens]
-    print(*(choice.value for choice in values), len(plan.pad_lengths.value), sep=", ")
+    run, batches = plan.execution, plan.batches
+    values = [run.device, run.precision, run.layout, run.step, batches.micro_batch, batches.micro_tokens]
+    print(*(choice.value for choice in values), len(plan.batches.pad_lengths.value), sep=", ")
 """
 
 

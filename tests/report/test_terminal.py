@@ -21,7 +21,7 @@ def plan(**changes) -> Plan:
         "batching": "windows", "pad_lengths": (8, 16), "learning_rate": 1e-4, "head_learning_rate": 2e-4, "epochs": 3.0,
         "steps": 9, "warmup_steps": 1, "logging_steps": 1, "eval_steps": 3, "save_steps": 0,
         "best_metric": "accuracy", "patience": 0, "micro_tokens": 0, "activations": "kept", "updates": "after backward",
-        "saving": "beside the steps", "memory": 0, "word_vectors": 0, "step": "plain calls", "compiled": "never",
+        "saving": "beside the steps", "needed": 0, "word_vectors": 0, "step": "plain calls", "compiled": "never",
         "frozen": "nothing",
     }  # fmt: skip
     return some_plan("why {name}", **{**values, **changes})

@@ -23,7 +23,7 @@ def run(line: CommandLine) -> int:
 
     terminal = Terminal(quiet=True)
     job = plan_job(reading.recipe, terminal)
-    with explained(get_backend(job.plan.device.value), lambda: job.machine, write_here):
+    with explained(get_backend(job.plan.execution.device.value), lambda: job.machine, write_here):
         verdict = verify(job)
     if line.flags.json:
         print(json.dumps({"agrees": verdict.agrees, **to_json(verdict)}, indent=2, ensure_ascii=False))

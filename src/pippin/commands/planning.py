@@ -121,8 +121,8 @@ def plan_job(
     job = PlannedJob(recipe, machine, data, rows, config, facts, tokenizer, plan, other_classes or "")
     if needs_weights:  # else it is the forecast that asks
         job = _settled(job)
-        if job.plan.memory.value > job.plan.memory_budget.value > 0:
-            warnings.append(f"the memory {job.plan.memory.reason}. It is tried all the same")
+        if job.plan.memory.needed.value > job.plan.memory.budget.value > 0:
+            warnings.append(f"the memory {job.plan.memory.needed.reason}. It is tried all the same")
     for text in filter(None, warnings):
         terminal.warn(text)
     _show(job, terminal)
@@ -138,7 +138,7 @@ def _check_model(recipe: Recipe) -> None:
 
 def _settled(job: PlannedJob) -> PlannedJob:
     """With a plan that fits into memory; what cannot is refused, unless it is to be tried all the same."""
-    needed, budget = job.plan.memory.value, job.plan.memory_budget.value
+    needed, budget = job.plan.memory.needed.value, job.plan.memory.budget.value
     if job.recipe.force or job.rows.train is None or not budget or 0 < needed <= _TRUSTED * budget:
         return job
     from pippin.commands.preflight.memory import FakeEstimator
@@ -147,7 +147,7 @@ def _settled(job: PlannedJob) -> PlannedJob:
         found = replanned(job, estimator=FakeEstimator(job))
     except Exception:  # a model that must see values cannot be run with fake tensors: the quick estimate has to do
         return job
-    if (needed := found.plan.memory.value) > budget:
+    if (needed := found.plan.memory.needed.value) > budget:
         raise PippinError(
             f"this job does not fit into memory: at its smallest it needs {memory(needed)}, and there are "
             f"{memory(budget)}. `pippin preflight` with the same words says what would fit: --freeze core, a "
@@ -220,7 +220,9 @@ def _show(job: PlannedJob, terminal: Terminal) -> None:
         terminal.warn(f"{unknown:.0%} of the tokens are unknown to the tokenizer: is the model for another language?")
     cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
     if cut:
-        terminal.note(f"{cut} of {total} texts are longer than {job.plan.max_length.value} tokens and were cut.")
+        terminal.note(
+            f"{cut} of {total} texts are longer than {job.plan.batches.max_length.value} tokens and were cut."
+        )
     sizes = [f"{len(data.train)} training"] if data.train is not None else []
     sizes += [
         f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]

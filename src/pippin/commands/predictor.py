@@ -72,12 +72,12 @@ class Predictor:
         if int8:
             to_int8(model, labels.outputs)
         limit = longest_input(tokenizer, config)
-        wanted = run.plan.max_length.value if run else limit or 512
+        wanted = run.plan.batches.max_length.value if run else limit or 512
         max_length = min(wanted, limit or wanted)
         # Not the plan's pad lengths: those suit the rows of the training, and new texts can be like anything.
         pads_left = tokenizer.padding_side == "left"
         traits, facts = backend.traits, facts_of(config)
-        precision = run.plan.precision.value if run and traits.bf16_by_default else "fp32"
+        precision = run.plan.execution.precision.value if run and traits.bf16_by_default else "fp32"
         layout = choose_layout(recipe, facts, traits, precision, max_length, pads_left).value
         last_layer = choose_last_layer(facts, pads_left, task.reads).value
         pad_lengths = spread_lengths(max_length, traits.shape_limit)

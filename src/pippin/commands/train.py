@@ -77,10 +77,10 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
         folder.recover()
         start = _find_start(recipe, folder, terminal)
         job = plan_job(recipe, terminal, data=data, start=start.path if start else None)
-        backend = get_backend(job.plan.device.value)
+        backend = get_backend(job.plan.execution.device.value)
         with (
             threads_of(start.record.arithmetic if start else None),
-            deterministic_kernels(job.plan.full_determinism, backend),
+            deterministic_kernels(job.plan.execution.full_determinism, backend),
             backend.quick_arithmetic(),
         ):
             report = _run(job, folder, start, backend, terminal)
@@ -101,7 +101,7 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         load = _loading(job, start, loaded.append)
         session = Session(plan, job.data.task, job.rows, load, is_trained=bool(start and start.is_trained))
     _say_of_model(job, loaded[0], terminal)
-    store = folder.store(run.id, plan.save_total_limit)
+    store = folder.store(run.id, plan.schedule.save_total_limit)
     store.check_place()
     _check_room(session, folder, store)
     changes = _changes(job, run, start, terminal)
@@ -199,7 +199,7 @@ def _changes(job: PlannedJob, run: Run, start: Start | None, terminal: Terminal)
     terminal.say(
         "its training is done: going on with what comes after"
         if start.is_trained
-        else f"going on from {start.path.name} of {job.plan.steps.value}"
+        else f"going on from {start.path.name} of {job.plan.schedule.steps.value}"
     )
     return changes
 
@@ -244,8 +244,8 @@ def _judged(
     """Evaluate and predict; each result is written as soon as it is there."""
     recipe, rows = job.recipe, job.rows
     results: dict[str, float] = {}
-    if outcome and outcome.micro_batch < job.plan.micro_batch.value:
-        fitting = Choice(outcome.micro_batch, f"memory ran out with {job.plan.micro_batch.value}")
+    if outcome and outcome.micro_batch < job.plan.batches.micro_batch.value:
+        fitting = Choice(outcome.micro_batch, f"memory ran out with {job.plan.batches.micro_batch.value}")
         folder.update(plan=job.plan.changed(micro_batch=fitting))
     if outcome and rows.train:
         results |= train_results(outcome, len(rows.train), session.model)
@@ -273,7 +273,7 @@ def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
 
 def _fallbacks(plan: Plan, backend: Backend, events: Events) -> AbstractContextManager[Fallbacks]:
     """Operators that the device lacks run on the CPU and are counted, unless none of that is wanted."""
-    if plan.mps_fallback == "off":
+    if plan.execution.mps_fallback == "off":
         return nullcontext(Fallbacks())
     return backend.counting_fallbacks(lambda operator: events.emit("fallback", operator=operator))
 

@@ -47,10 +47,10 @@ def freeze(
 
     ``settings`` are those beside the plan that the states depend on; ``fresh`` makes anew what the cache holds.
     """
-    part = FrozenPart(network.model, frozen_layers(plan.frozen.value))
+    part = FrozenPart(network.model, frozen_layers(plan.execution.frozen.value))
     if not can_keep_states(family_of(network.model.config)[0] is not None, pads_left, reads):
         return  # the model is called as it is
-    features = Features(network, part, plan.states.value, settings, fresh)
+    features = Features(network, part, plan.execution.states.value, settings, fresh)
     network.collate = WithStates(pad_lengths=network.collate.pad_lengths, features=features)
     network.frozen = part
 

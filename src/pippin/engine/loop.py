@@ -104,10 +104,10 @@ class Training:
 def train(job: Training) -> Outcome:
     """Train the model in place and leave the best (or last) weights in it."""
     plan = job.plan
-    meter = Meter(job.backend, plan.steps.value, job.emit, job.not_finite)
+    meter = Meter(job.backend, plan.schedule.steps.value, job.emit, job.not_finite)
     now = _start(job, meter)
     job.step.model.train()
-    if plan.eval_on_start and now.step == 0:
+    if plan.schedule.eval_on_start and now.step == 0:
         _evaluate(job, now, meter, follow=False)
     for epoch, rows in steps_of(plan, job.encoded.lengths, now.step):
         if now.stopped_early:
@@ -116,23 +116,25 @@ def train(job: Training) -> Outcome:
         with repeatable(job.fitting.repeat, rows):
             loss, norm, tokens = job.fitting(rows, now.step)
             meter.add(loss, norm, rows, tokens)
-            if _is_due(plan.logging_steps.value, now, plan) or (now.step == 1 and plan.logging_first_step):
+            if _is_due(plan.schedule.logging_steps.value, now, plan) or (
+                now.step == 1 and plan.schedule.logging_first_step
+            ):
                 job.emit("log", **_place(now), learning_rate=job.step.learning_rate, **meter.read())
         is_best = False
-        if _is_due(plan.eval_steps.value, now, plan) and now.step >= plan.first_evaluation:
+        if _is_due(plan.schedule.eval_steps.value, now, plan) and now.step >= plan.schedule.first_evaluation:
             is_best = _evaluate(job, now, meter)
-        keeps_it = is_best and (plan.keeps_best or plan.saves_best)
-        if keeps_it or _is_due(plan.save_steps.value, now, plan) or job.saver.is_due():
+        keeps_it = is_best and (plan.schedule.keeps_best or plan.schedule.saves_best)
+        if keeps_it or _is_due(plan.schedule.save_steps.value, now, plan) or job.saver.is_due():
             _save(job, now, meter)
         job.saver.look()
-        if plan.torch_empty_cache_steps and now.step % plan.torch_empty_cache_steps == 0:
+        if plan.memory.torch_empty_cache_steps and now.step % plan.memory.torch_empty_cache_steps == 0:
             job.backend.empty_cache()
         relief = job.backend.relieve()
         if relief is not None:
             job.emit("relieved", step=now.step, before=relief.before, after=relief.after)
         if job.interrupts.received is not None:
             _save(job, now, meter, goes_on=False)
-            message = f"stopped after step {now.step} of {plan.steps.value}, which is saved"
+            message = f"stopped after step {now.step} of {plan.schedule.steps.value}, which is saved"
             raise Interrupted(message, job.interrupts.received)
     job.backend.synchronize()
     job.saver.wait()
@@ -178,14 +180,14 @@ def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -
         if not now.step:
             raise
         _save(job, now, meter, goes_on=False)  # the weights are sound
-        raise PippinError(f"{error} Step {now.step} of {job.plan.steps.value} is saved.") from None
+        raise PippinError(f"{error} Step {now.step} of {job.plan.schedule.steps.value} is saved.") from None
     best = now.best if follow else None
     improved = best is not None and best.update(evaluation.metrics[best.metric], now.step)
     if job.step.metric_decides_rate:
-        job.step.schedule.step(evaluation.metrics[job.plan.best_metric.value or "loss"])
+        job.step.schedule.step(evaluation.metrics[job.plan.schedule.best_metric.value or "loss"])
     job.emit("evaluation", **_place(now), best=improved, **evaluation.results("eval"))
     if best is not None and best.should_stop:
-        now.stopped_early = now.step < job.plan.steps.value
+        now.stopped_early = now.step < job.plan.schedule.steps.value
     return improved
 
 
@@ -205,7 +207,7 @@ def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> N
             "random": random_state(job.backend),
             **optimiser_state(job.step),
         }
-        job.saver.save(now.step, state, now.best.step if now.best and job.plan.keeps_best else None, goes_on)
+        job.saver.save(now.step, state, now.best.step if now.best and job.plan.schedule.keeps_best else None, goes_on)
         if not goes_on:
             job.saver.wait()
 
@@ -213,7 +215,7 @@ def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> N
 def _restore_best(job: Training, now: Progress) -> int:
     """Leave the best weights in the model; returns their step."""
     best = now.best
-    if best is None or not job.plan.keeps_best or best.step in (0, now.step):
+    if best is None or not job.plan.schedule.keeps_best or best.step in (0, now.step):
         return now.step
     problem = job.saver.restore(best.step)
     if problem is not None:
@@ -227,4 +229,4 @@ def _place(now: Progress) -> dict[str, float]:
 
 
 def _is_due(interval: int, now: Progress, plan: Plan) -> bool:
-    return interval > 0 and (now.step % interval == 0 or now.step == plan.steps.value)
+    return interval > 0 and (now.step % interval == 0 or now.step == plan.schedule.steps.value)

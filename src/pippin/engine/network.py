@@ -14,8 +14,8 @@ from pippin.tasks.base import Reads
 
 def network_for(plan: Plan, model: Any, backend: Backend, precision: str, reads: Reads = "first token") -> Network:
     """A model that is called as the plan says, with a head that ``reads`` so much."""
-    layout, last_layer = plan.layout.value, plan.last_layer.value
-    return make_network(model, backend, precision, layout, last_layer, plan.pad_lengths.value, reads)
+    layout, last_layer = plan.execution.layout.value, plan.execution.last_layer.value
+    return make_network(model, backend, precision, layout, last_layer, plan.batches.pad_lengths.value, reads)
 
 
 def make_network(

@@ -29,21 +29,21 @@ class PlainAdamW(torch.optim.AdamW):
 
 def make_optimiser(model: torch.nn.Module, plan: Plan) -> torch.optim.Optimizer:
     """The optimiser over the trainable parameters; biases and norms get no weight decay, the head its own rate."""
-    learning_rate = plan.learning_rate.value
-    groups = _parameter_groups(model, plan.weight_decay, learning_rate, plan.head_learning_rate.value)
-    if plan.optim_state == "bf16":
-        betas = (plan.adam_beta1, plan.adam_beta2)
-        return HalfStateAdamW(groups, learning_rate, betas, plan.adam_epsilon)
-    if plan.optim.startswith("adamw"):
+    learning_rate = plan.rates.learning_rate.value
+    groups = _parameter_groups(model, plan.rates.weight_decay, learning_rate, plan.rates.head_learning_rate.value)
+    if plan.rates.optim_state == "bf16":
+        betas = (plan.rates.adam_beta1, plan.rates.adam_beta2)
+        return HalfStateAdamW(groups, learning_rate, betas, plan.rates.adam_epsilon)
+    if plan.rates.optim.startswith("adamw"):
         return PlainAdamW(
             groups,
             lr=learning_rate,
-            betas=(plan.adam_beta1, plan.adam_beta2),
-            eps=plan.adam_epsilon,
-            fused=plan.optim == "adamw_torch_fused",
-            capturable=plan.step.value == CAPTURED,
+            betas=(plan.rates.adam_beta1, plan.rates.adam_beta2),
+            eps=plan.rates.adam_epsilon,
+            fused=plan.rates.optim == "adamw_torch_fused",
+            capturable=plan.execution.step.value == CAPTURED,
         )
-    if plan.optim == "adafactor":
+    if plan.rates.optim == "adafactor":
         from transformers.optimization import Adafactor
 
         return Adafactor(groups, lr=learning_rate, scale_parameter=False, relative_step=False)
@@ -52,29 +52,33 @@ def make_optimiser(model: torch.nn.Module, plan: Plan) -> torch.optim.Optimizer:
         "adagrad": torch.optim.Adagrad,
         "rmsprop": torch.optim.RMSprop,
     }
-    return plain[plan.optim](groups, lr=learning_rate)
+    return plain[plan.rates.optim](groups, lr=learning_rate)
 
 
 def make_schedule(optimiser: torch.optim.Optimizer, plan: Plan) -> Any:
     """transformers' schedule of that name."""
-    if plan.lr_scheduler_type == "linear" and not plan.lr_scheduler_kwargs:
-        return _linear(optimiser, plan.warmup_steps.value, plan.steps.value)
+    if plan.rates.lr_scheduler_type == "linear" and not plan.rates.lr_scheduler_kwargs:
+        return _linear(optimiser, plan.rates.warmup_steps.value, plan.schedule.steps.value)
     from transformers.optimization import get_scheduler
 
-    settings = dict(plan.lr_scheduler_kwargs or {})
-    if plan.lr_scheduler_type == "reduce_lr_on_plateau":
-        settings.setdefault("mode", "max" if plan.greater_is_better else "min")
+    settings = dict(plan.rates.lr_scheduler_kwargs or {})
+    if plan.rates.lr_scheduler_type == "reduce_lr_on_plateau":
+        settings.setdefault("mode", "max" if plan.schedule.greater_is_better else "min")
     try:
         return get_scheduler(
-            plan.lr_scheduler_type,
+            plan.rates.lr_scheduler_type,
             optimiser,
-            num_warmup_steps=plan.warmup_steps.value,
-            num_training_steps=plan.steps.value,
+            num_warmup_steps=plan.rates.warmup_steps.value,
+            num_training_steps=plan.schedule.steps.value,
             scheduler_specific_kwargs=settings,
         )
     except (TypeError, ValueError) as error:
-        arguments = f" with --lr_scheduler_kwargs {plan.lr_scheduler_kwargs}" if plan.lr_scheduler_kwargs else ""
-        raise PippinError(f"--lr_scheduler_type {plan.lr_scheduler_type}{arguments} is refused: {error}.") from None
+        arguments = (
+            f" with --lr_scheduler_kwargs {plan.rates.lr_scheduler_kwargs}" if plan.rates.lr_scheduler_kwargs else ""
+        )
+        raise PippinError(
+            f"--lr_scheduler_type {plan.rates.lr_scheduler_type}{arguments} is refused: {error}."
+        ) from None
 
 
 def _linear(optimiser: torch.optim.Optimizer, warmup: int, steps: int) -> torch.optim.lr_scheduler.LambdaLR:

@@ -13,11 +13,13 @@ from pippin.plan.plan import Plan
 def steps_of(plan: Plan, lengths: np.ndarray, done: int = 0) -> Iterator[tuple[float, np.ndarray]]:
     """The rows of each step after those that are done, and the epoch reached with it."""
     epoch = passed = 0
-    while passed < plan.steps.value:
-        order = training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch)
-        if plan.drop_last:
-            order = _without_short_end(order, plan.drop_last)
-        for place, rows in enumerate(order[: plan.steps.value - passed], 1):
+    while passed < plan.schedule.steps.value:
+        order = training_order(
+            lengths, plan.batches.batch_size.value, plan.batches.batching.value, plan.batches.order_seed, epoch
+        )
+        if plan.batches.drop_last:
+            order = _without_short_end(order, plan.batches.drop_last)
+        for place, rows in enumerate(order[: plan.schedule.steps.value - passed], 1):
             passed += 1
             if passed > done:
                 yield epoch + place / len(order), rows

@@ -51,16 +51,23 @@ class Session:
     ):
         """``load`` gives the model, with the attention of that name."""
         self.plan, self.task, self.rows = plan, task, rows
-        self.backend = get_backend(plan.device.value)
-        if plan.tf32 is not None:
-            self.backend.set_tf32(plan.tf32)
-        seed_everything(plan.seed, self.backend)  # the new head draws from here
-        self.model: Any = self.backend.place(load(plan.attention))
-        self.network = network_for(plan, self.model, self.backend, plan.precision.value, task.reads)
-        if rows.train and plan.frozen.value != NOTHING:
-            freeze(self.network, plan, f"tf32 {plan.tf32}", rows.train.pad_left, plan.overwrite_cache, task.reads)
-        self.inference = Inference(self.network, plan.per_device_eval_batch_size)
-        self._recomputes = plan.activations.value == RECOMPUTED
+        self.backend = get_backend(plan.execution.device.value)
+        if plan.execution.tf32 is not None:
+            self.backend.set_tf32(plan.execution.tf32)
+        seed_everything(plan.execution.seed, self.backend)  # the new head draws from here
+        self.model: Any = self.backend.place(load(plan.execution.attention))
+        self.network = network_for(plan, self.model, self.backend, plan.execution.precision.value, task.reads)
+        if rows.train and plan.execution.frozen.value != NOTHING:
+            freeze(
+                self.network,
+                plan,
+                f"tf32 {plan.execution.tf32}",
+                rows.train.pad_left,
+                plan.execution.overwrite_cache,
+                task.reads,
+            )
+        self.inference = Inference(self.network, plan.batches.per_device_eval_batch_size)
+        self._recomputes = plan.memory.activations.value == RECOMPUTED
         self.step = self._make_step() if rows.train and not is_trained else None
 
     def train(
@@ -77,12 +84,14 @@ class Session:
         """
         assert self.rows.train is not None
         assert self.step is not None
-        seed_everything(self.plan.seed, self.backend)  # dropout draws from here on, whatever loading drew
-        emit("started", steps=self.plan.steps.value)
-        if isinstance(self.step, CapturedStep) and self.plan.compiled.value != NEVER:
-            self.step.compiling = Compiling(self.step, self.plan.steps.value - (state["step"] if state else 0), emit)
+        seed_everything(self.plan.execution.seed, self.backend)  # dropout draws from here on, whatever loading drew
+        emit("started", steps=self.plan.schedule.steps.value)
+        if isinstance(self.step, CapturedStep) and self.plan.execution.compiled.value != NEVER:
+            self.step.compiling = Compiling(
+                self.step, self.plan.schedule.steps.value - (state["step"] if state else 0), emit
+            )
         with (
-            kept_awake(self.plan.keep_awake, lambda: emit("kept_awake")),
+            kept_awake(self.plan.execution.keep_awake, lambda: emit("kept_awake")),
             self.backend.watching_memory(),
             self.backend.own_stream(),
             Interrupts() as interrupts,
@@ -99,7 +108,7 @@ class Session:
                     emit=emit,
                     saver=saver,
                     interrupts=interrupts,
-                    not_finite=NotFinite(examples, self.task.suspects, self.plan.precision.value),
+                    not_finite=NotFinite(examples, self.task.suspects, self.plan.execution.precision.value),
                     state=state,
                     new_rates=new_rates,
                 )
@@ -119,36 +128,41 @@ class Session:
         """Optimiser steps on the training rows; ``notice`` hears where less memory had to do."""
         assert self.rows.train is not None
         assert self.step is not None
-        size, tokens = self.plan.micro_batch.value, self.plan.micro_tokens.value
+        size, tokens = self.plan.batches.micro_batch.value, self.plan.batches.micro_tokens.value
         return FittingStep(self.step, self.rows.train, size, notice, tokens, self._recompute_activations)
 
     def _best(self) -> BestSoFar | None:
         plan = self.plan
-        if not plan.best_metric.value:
+        if not plan.schedule.best_metric.value:
             return None
         return BestSoFar(
-            plan.best_metric.value, plan.greater_is_better, plan.patience.value, plan.early_stopping_threshold
+            plan.schedule.best_metric.value,
+            plan.schedule.greater_is_better,
+            plan.schedule.patience.value,
+            plan.schedule.early_stopping_threshold,
         )
 
     def _make_step(self) -> EagerStep:
         assert self.rows.train is not None
-        if self.plan.word_vectors.value:
+        if self.plan.execution.word_vectors.value:
             train_used_rows(self.model, np.append(self.rows.train.tokens, self.rows.train.pad_token))
-        settings, noise = self.plan.gradient_checkpointing_kwargs, self.plan.neftune_noise_alpha
+        settings, noise = self.plan.memory.gradient_checkpointing_kwargs, self.plan.execution.neftune_noise_alpha
         prepare_for_training(self.model, self.backend, self._recomputes, settings, noise)
         optimiser = make_optimiser(self.model, self.plan)
         schedule = make_schedule(optimiser, self.plan)
-        parts = (self.network, optimiser, schedule, self.task, self.plan.max_grad_norm)
-        if self.plan.updates.value == IN_BACKWARD:
+        parts = (self.network, optimiser, schedule, self.task, self.plan.rates.max_grad_norm)
+        if self.plan.memory.updates.value == IN_BACKWARD:
             return InBackwardStep(*parts)
-        if not self.plan.capacities.value:
+        if not self.plan.execution.capacities.value:
             return EagerStep(*parts)
         longest = int(self.rows.train.lengths.max())
-        return CapturedStep(*parts, shapes=Shapes(self.plan.micro_batch.value, self.plan.capacities.value, longest))
+        return CapturedStep(
+            *parts, shapes=Shapes(self.plan.batches.micro_batch.value, self.plan.execution.capacities.value, longest)
+        )
 
     def _recompute_activations(self) -> bool:
         """The last resort of a step that does not fit; False where there is none."""
-        settings = self.plan.gradient_checkpointing_kwargs
+        settings = self.plan.memory.gradient_checkpointing_kwargs
         if self._recomputes or not recompute_activations(self.model, settings, self.backend):
             return False
         self._recomputes = True

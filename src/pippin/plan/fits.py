@@ -77,12 +77,12 @@ def fit(plan: Plan, estimator: Estimator, rows: int, copies_state: bool, can_rec
     ``plan`` does nothing for memory but what was asked. There are so many training rows. ``copies_state``: whether
     checkpoints are written from a copy in the same memory.
     """
-    budget = plan.memory_budget.value
+    budget = plan.memory.budget.value
     asked = _Measures(
-        plan.micro_batch.value,
-        plan.micro_tokens.value,
-        captured=plan.step.value == CAPTURED,
-        recomputes=plan.activations.value == RECOMPUTED,
+        plan.batches.micro_batch.value,
+        plan.batches.micro_tokens.value,
+        captured=plan.execution.step.value == CAPTURED,
+        recomputes=plan.memory.activations.value == RECOMPUTED,
         copies_state=copies_state,
     )
     need = wanted = estimator(plan)
@@ -104,7 +104,7 @@ def fit(plan: Plan, estimator: Estimator, rows: int, copies_state: bool, can_rec
                     middle = (low + high) // 2
                     low, high = (low, middle) if fits(series[middle]) else (middle + 1, high)
                 break
-    return _with(plan, asked, chosen, wanted.total).changed(memory=describe_memory(need, budget))
+    return _with(plan, asked, chosen, wanted.total).changed(needed=describe_memory(need, budget))
 
 
 def describe_memory(need: Estimate, budget: int) -> Choice[int]:
@@ -120,7 +120,7 @@ def describe_memory(need: Estimate, budget: int) -> Choice[int]:
 
 def _cheapest_first(plan: Plan, asked: _Measures, rows: int, can_recompute: bool) -> Iterator[list[_Measures]]:
     """All that can be done, in the order of what it costs in time: series of measures with ever fewer rows."""
-    batch, first = plan.batch_size.value, replace(asked, copies_state=False)
+    batch, first = plan.batches.batch_size.value, replace(asked, copies_state=False)
     # More rows than there are can be asked for, and there are only so many to divide.
     smaller = _parts_of(min(first.rows, rows))
     for captured in {first.captured: 0, False: 0}:
@@ -132,7 +132,7 @@ def _cheapest_first(plan: Plan, asked: _Measures, rows: int, can_recompute: bool
     plain = replace(first, captured=False)
     at_once = replace(plain, rows=batch, tokens=0, in_backward=True)
     # Clipping and the loss scaler need the whole gradient, and so does a sum over micro-batches.
-    alone = first.rows == batch and not plan.max_grad_norm and plan.precision.value != "fp16"
+    alone = first.rows == batch and not plan.rates.max_grad_norm and plan.execution.precision.value != "fp16"
     if alone:
         yield [at_once]
     if first.recomputes or not can_recompute:
@@ -185,17 +185,20 @@ def quick_estimator(plan: Plan, model: ModelFacts, lengths: np.ndarray, traits: 
     """By a formula of the model's sizes, for plans that differ from this one in measures alone."""
     size = model.size
     assert size is not None
-    order = training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch=0)
-    padded = plan.layout.value != PACKED
+    order = training_order(
+        lengths, plan.batches.batch_size.value, plan.batches.batching.value, plan.batches.order_seed, epoch=0
+    )
+    padded = plan.execution.layout.value != PACKED
     tokens = [len(rows) * lengths[rows].max() if padded else lengths[rows].sum() for rows in order]
     heaviest = [
-        padded_lengths(lengths[order[place]], plan.pad_lengths.value) for place in np.argsort(tokens)[-_HEAVIEST:]
+        padded_lengths(lengths[order[place]], plan.batches.pad_lengths.value)
+        for place in np.argsort(tokens)[-_HEAVIEST:]
     ]
 
     def quick(plan: Plan) -> Estimate:
         found = []
         for widths in heaviest:
-            at_once = rows_at_once(widths, plan.micro_batch.value, plan.micro_tokens.value)
+            at_once = rows_at_once(widths, plan.batches.micro_batch.value, plan.batches.micro_tokens.value)
             starts = np.arange(0, len(widths), at_once)
             count = len(starts)
             if count > _MOST_PARTS:
@@ -211,7 +214,7 @@ def quick_estimator(plan: Plan, model: ModelFacts, lengths: np.ndarray, traits: 
 def _step(
     plan: Plan, model: ModelFacts, size: ModelSize, traits: DeviceTraits, widths: np.ndarray, parts: int
 ) -> StepSize:
-    if plan.layout.value != PACKED:
+    if plan.execution.layout.value != PACKED:
         widths = np.full(len(widths), widths.max())
     keeps = traits.keeps_scores
     return StepSize(
@@ -219,18 +222,18 @@ def _step(
         tokens=int(widths.sum()),
         pairs=int((widths.astype(np.int64) ** 2).sum()),
         micro_batches=parts,
-        mixed=plan.precision.value in ("bf16", "fp16"),
+        mixed=plan.execution.precision.value in ("bf16", "fp16"),
         keeps_scores=keeps == "always" or (keeps == "with dropout" and size.attention_dropout > 0),
         mask_bytes=traits.mask_bytes,
-        first_tokens=plan.last_layer.value == FIRST_TOKENS,
-        trained_words=plan.word_vectors.value,
-        frozen_layers=_frozen_layers(model, plan.frozen.value),
-        recomputes=plan.activations.value == RECOMPUTED,
-        captured=plan.step.value == CAPTURED,
-        updates_in_backward=plan.updates.value == IN_BACKWARD,
-        optimiser=plan.optim,
-        half_state=plan.optim_state == "bf16",
-        copies_state=traits.saves_from_own_memory and plan.saving.value == BESIDE,
+        first_tokens=plan.execution.last_layer.value == FIRST_TOKENS,
+        trained_words=plan.execution.word_vectors.value,
+        frozen_layers=_frozen_layers(model, plan.execution.frozen.value),
+        recomputes=plan.memory.activations.value == RECOMPUTED,
+        captured=plan.execution.step.value == CAPTURED,
+        updates_in_backward=plan.memory.updates.value == IN_BACKWARD,
+        optimiser=plan.rates.optim,
+        half_state=plan.rates.optim_state == "bf16",
+        copies_state=traits.saves_from_own_memory and plan.memory.saving.value == BESIDE,
         held=traits.held_bytes + traits.own_memory_bytes,
     )
 

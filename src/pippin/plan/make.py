@@ -75,17 +75,17 @@ def make_plan(
     a quick formula does.
     """
     plan = _as_asked(recipe, machine, task, model, rows, cache_bytes)
-    traits = machine.device(plan.device.value)
+    traits = machine.device(plan.execution.device.value)
     if rows.lengths is not None and (estimator or model.size):
         estimator = estimator or quick_estimator(plan, model, rows.lengths, traits)
         can_recompute = not (recipe.gradient_checkpointing_kwargs or {}).get("use_reentrant")
         plan = fit(plan, estimator, len(rows.lengths), traits.saves_from_own_memory, can_recompute)
-    work = replace(model.work, precision=plan.precision.value)
-    work = describe_work(recipe, work, rows.lengths, plan.pad_lengths.value, plan.batch_size.value)
-    work = replace(work, recomputes=work.trains and plan.activations.value == RECOMPUTED)
+    work = replace(model.work, precision=plan.execution.precision.value)
+    work = describe_work(recipe, work, rows.lengths, plan.batches.pad_lengths.value, plan.batches.batch_size.value)
+    work = replace(work, recomputes=work.trains and plan.memory.activations.value == RECOMPUTED)
     return plan.changed(
         guards=choose_guards(work, traits),
-        compiled=choose_compiling(recipe, plan.precision.value, plan.step.value),
+        compiled=choose_compiling(recipe, plan.execution.precision.value, plan.execution.step.value),
         capacities=choose_capacities(plan, rows.lengths),
     )
 
@@ -140,8 +140,8 @@ def _as_asked(
         activations=activations,
         updates=Choice(AFTER_BACKWARD, "the whole gradient is known before it is used"),
         saving=Choice(BESIDE, "from a copy, while the next steps run"),
-        memory=Choice(0, "not known for this kind of model"),
-        memory_budget=choose_budget(recipe, traits),
+        needed=Choice(0, "not known for this kind of model"),
+        budget=choose_budget(recipe, traits),
         batching=batching,
         layout=layout,
         pad_lengths=padding,

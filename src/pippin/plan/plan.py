@@ -6,7 +6,7 @@ given. Beside each field stand its words for people, where it is shown, and what
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
@@ -36,33 +36,13 @@ def _on_resume(rule: Rule, words: str = "", changed: str = "") -> dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Execution:
+    """How the model is run, and where."""
+
     device: Choice[str] = field(metadata=_on_resume("applied", "device"))
     precision: Choice[str] = field(metadata=_on_resume("fixed", "precision"))
-    max_length: Choice[int] = field(metadata=_on_resume("fixed", "longest input"))
-    """Longest input in tokens."""
-    batch_size: Choice[int] = field(metadata=_on_resume("fixed", "batch"))
-    """Rows per optimiser step."""
-    micro_batch: Choice[int] = field(metadata=_on_resume("applied", "micro-batch"))
-    """Rows that go through the model at once."""
-    micro_tokens: Choice[int] = field(metadata=_on_resume("applied", "tokens at once"))
-    """About so many tokens go through the model at once; 0: any number."""
-    activations: Choice[str] = field(metadata=_on_resume("digits", "activations"))
-    """Whether what a layer computes is kept for the backward pass, or recomputed there."""
-    updates: Choice[str] = field(metadata=_on_resume("digits", "weights updated"))
-    """When weights are updated."""
-    saving: Choice[str] = field(metadata=_on_resume("free", "saved"))
-    """When checkpoints are written."""
-    memory: Choice[int] = field(metadata=_on_resume("free", "memory"))
-    """Bytes that a step needs at most, by estimate; 0: not known."""
-    memory_budget: Choice[int] = field(metadata=_on_resume("free"))
-    """Bytes that it may take; 0: not known."""
-    batching: Choice[str] = field(metadata=_on_resume("fixed", "order of rows"))
-    """How rows are put together."""
     layout: Choice[str] = field(metadata=_on_resume("digits", "layout of rows"))
     """Whether rows are packed end to end or padded."""
-    pad_lengths: Choice[tuple[int, ...]] = field(metadata=_on_resume("digits", "padding", "padded lengths"))
-    """Lengths to which batches are padded; empty: to the longest row of each."""
     last_layer: Choice[str] = field(metadata=_on_resume("digits", "last layer for"))
     """The tokens for which the last layer is computed."""
     word_vectors: Choice[int] = field(metadata=_on_resume("free", "word vectors"))
@@ -77,34 +57,51 @@ class Plan:
     """Whether captured steps are compiled as well."""
     capacities: Choice[tuple[int, ...]] = field(metadata=_on_resume("free", "shapes"))
     """Tokens of a micro-batch that captured steps are filled up to."""
-    learning_rate: Choice[float] = field(metadata=_on_resume("applied", "learning rate"))
-    head_learning_rate: Choice[float] = field(metadata=_on_resume("applied", "head's rate"))
-    epochs: Choice[float] = field(metadata=_on_resume("applied", "epochs"))
-    steps: Choice[int] = field(metadata=_on_resume("applied", "steps"))
-    """Optimiser steps in all."""
-    warmup_steps: Choice[int] = field(metadata=_on_resume("applied", "warm-up"))
-    logging_steps: Choice[int] = field(metadata=_on_resume("free", "log every"))
-    """Steps between log lines; 0 for none."""
-    eval_steps: Choice[int] = field(metadata=_on_resume("applied", "evaluate every", "evaluations"))
-    """Steps between evaluations; 0 for none."""
-    save_steps: Choice[int] = field(metadata=_on_resume("free", "copy every"))
-    """Steps between copies of the model; 0 for none (but for the best one, where it is followed)."""
-    best_metric: Choice[str] = field(metadata=_on_resume("applied", "model kept", "metric of the best model"))
-    """Metric by which the best model is kept; empty: the last one is."""
-    patience: Choice[int] = field(metadata=_on_resume("applied", "patience"))
-    """Evaluations without improvement before stopping; 0: never."""
     guards: Choice[tuple[str, ...]] = field(metadata=_on_resume("digits", "guards"))
     """Faults of the device that would make this job's results wrong, and are worked round."""
-
-    # What the user alone decides, or follows from it in one way.
     seed: int = field(default=42, metadata=_on_resume("fixed"))
     """Of the new head and of dropout."""
+    attention: str | None = field(default=None, metadata=_on_resume("digits"))
+    """By transformers' name; None: the model's own choice."""
+    neftune_noise_alpha: float | None = field(default=None, metadata=_on_resume("applied"))
+    tf32: bool | None = field(default=None, metadata=_on_resume("digits"))
+    full_determinism: bool = field(default=False, metadata=_on_resume("digits"))
+    mps_fallback: str = field(default="on", metadata=_on_resume("digits"))
+    overwrite_cache: bool = field(default=False, metadata=_on_resume("free"))
+    keep_awake: bool = field(default=True, metadata=_on_resume("free"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batches:
+    """Which rows go through the model together."""
+
+    max_length: Choice[int] = field(metadata=_on_resume("fixed", "longest input"))
+    """Longest input in tokens."""
+    batch_size: Choice[int] = field(metadata=_on_resume("fixed", "batch"))
+    """Rows per optimiser step."""
+    micro_batch: Choice[int] = field(metadata=_on_resume("applied", "micro-batch"))
+    """Rows that go through the model at once."""
+    micro_tokens: Choice[int] = field(metadata=_on_resume("applied", "tokens at once"))
+    """About so many tokens go through the model at once; 0: any number."""
+    batching: Choice[str] = field(metadata=_on_resume("fixed", "order of rows"))
+    """How rows are put together."""
+    pad_lengths: Choice[tuple[int, ...]] = field(metadata=_on_resume("digits", "padding", "padded lengths"))
+    """Lengths to which batches are padded; empty: to the longest row of each."""
     order_seed: int = field(default=42, metadata=_on_resume("fixed"))
     """Of the order of rows."""
     drop_last: int = field(default=0, metadata=_on_resume("fixed"))
     """At an epoch's end, rows that do not fill a last micro-batch of this size are left out; 0: none are."""
-    attention: str | None = field(default=None, metadata=_on_resume("digits"))
-    """By transformers' name; None: the model's own choice."""
+    per_device_eval_batch_size: int | None = field(default=None, metadata=_on_resume("free"))
+    """Most rows of an evaluation batch; None: by tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """How far each step goes."""
+
+    learning_rate: Choice[float] = field(metadata=_on_resume("applied", "learning rate"))
+    head_learning_rate: Choice[float] = field(metadata=_on_resume("applied", "head's rate"))
+    warmup_steps: Choice[int] = field(metadata=_on_resume("applied", "warm-up"))
     optim: str = field(default="adamw_torch_fused", metadata=_on_resume("fixed"))
     optim_state: str = field(default="fp32", metadata=_on_resume("fixed"))
     weight_decay: float = field(default=0.0, metadata=_on_resume("applied"))
@@ -115,11 +112,25 @@ class Plan:
     lr_scheduler_type: str = field(default="linear", metadata=_on_resume("applied"))
     lr_scheduler_kwargs: dict[str, Any] | None = field(default=None, metadata=_on_resume("applied"))
     label_smoothing_factor: float = field(default=0.0, metadata=_on_resume("applied"))
-    neftune_noise_alpha: float | None = field(default=None, metadata=_on_resume("applied"))
-    gradient_checkpointing_kwargs: dict[str, Any] | None = field(default=None, metadata=_on_resume("digits"))
-    tf32: bool | None = field(default=None, metadata=_on_resume("digits"))
-    full_determinism: bool = field(default=False, metadata=_on_resume("digits"))
-    mps_fallback: str = field(default="on", metadata=_on_resume("digits"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How long it trains, and what happens on the way."""
+
+    epochs: Choice[float] = field(metadata=_on_resume("applied", "epochs"))
+    steps: Choice[int] = field(metadata=_on_resume("applied", "steps"))
+    """Optimiser steps in all."""
+    logging_steps: Choice[int] = field(metadata=_on_resume("free", "log every"))
+    """Steps between log lines; 0 for none."""
+    eval_steps: Choice[int] = field(metadata=_on_resume("applied", "evaluate every", "evaluations"))
+    """Steps between evaluations; 0 for none."""
+    save_steps: Choice[int] = field(metadata=_on_resume("free", "copy every"))
+    """Steps between copies of the model; 0 for none (but for the best one, where it is followed)."""
+    best_metric: Choice[str] = field(metadata=_on_resume("applied", "model kept", "metric of the best model"))
+    """Metric by which the best model is kept; empty: the last one is."""
+    patience: Choice[int] = field(metadata=_on_resume("applied", "patience"))
+    """Evaluations without improvement before stopping; 0: never."""
     eval_on_start: bool = field(default=False, metadata=_on_resume("free"))
     first_evaluation: int = field(default=0, metadata=_on_resume("applied", changed="step of the first evaluation"))
     """No evaluation before this step."""
@@ -135,16 +146,38 @@ class Plan:
     save_total_limit: int = field(default=1, metadata=_on_resume("free"))
     """Checkpoints that are kept."""
     logging_first_step: bool = field(default=False, metadata=_on_resume("free"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """What a step holds, and what is done so that it fits."""
+
+    activations: Choice[str] = field(metadata=_on_resume("digits", "activations"))
+    """Whether what a layer computes is kept for the backward pass, or recomputed there."""
+    updates: Choice[str] = field(metadata=_on_resume("digits", "weights updated"))
+    """When weights are updated."""
+    saving: Choice[str] = field(metadata=_on_resume("free", "saved"))
+    """When checkpoints are written."""
+    needed: Choice[int] = field(metadata=_on_resume("free", "memory"))
+    """Bytes that a step needs at most, by estimate; 0: not known."""
+    budget: Choice[int] = field(metadata=_on_resume("free"))
+    """Bytes that it may take; 0: not known."""
+    gradient_checkpointing_kwargs: dict[str, Any] | None = field(default=None, metadata=_on_resume("digits"))
     torch_empty_cache_steps: int = field(default=0, metadata=_on_resume("free"))
     """Steps between two times that the device's cache is emptied; 0: never."""
-    per_device_eval_batch_size: int | None = field(default=None, metadata=_on_resume("free"))
-    """Most rows of an evaluation batch; None: by tokens."""
-    overwrite_cache: bool = field(default=False, metadata=_on_resume("free"))
-    keep_awake: bool = field(default=True, metadata=_on_resume("free"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    execution: Execution
+    batches: Batches
+    rates: Rates
+    schedule: Schedule
+    memory: Memory
 
     def everything(self) -> dict[str, Any]:
         """Choices and settings by name, in order."""
-        return {name: getattr(self, name) for name in plan_fields()}
+        return {name: getattr(getattr(self, group), name) for name, group in _ORDER.items()}
 
     def choices(self) -> dict[str, Choice]:
         """Every choice by name, in order."""
@@ -153,18 +186,100 @@ class Plan:
     @classmethod
     def of(cls, **everything: Any) -> Plan:
         """A plan of these choices and settings."""
-        return cls(**everything)
+        return cls(
+            **{
+                group: kind(**{name: value for name, value in everything.items() if _ORDER[name] == group})
+                for group, kind in _GROUPS.items()
+            }
+        )
 
     def changed(self, **choices: Any) -> Plan:
         """The same with some choices made otherwise."""
-        return replace(self, **choices)
+        return Plan.of(**{**self.everything(), **choices})
 
     @property
     def keeps_checkpoints(self) -> bool:
         """Whether checkpoints were asked for, and so stay when the run is finished."""
-        return self.save_steps.value > 0 or self.saves_best
+        return self.schedule.save_steps.value > 0 or self.schedule.saves_best
 
 
 def plan_fields() -> dict[str, Field]:
     """Every field by name; its metadata are its rule on resume, its words where shown, and those for a change."""
-    return {item.name: item for item in fields(Plan)}
+    every = {item.name: item for kind in _GROUPS.values() for item in fields(kind)}
+    return {name: every[name] for name in _ORDER}
+
+
+#: In the order in which a person reads them.
+_ORDER = {
+    "device": "execution",
+    "precision": "execution",
+    "max_length": "batches",
+    "batch_size": "batches",
+    "micro_batch": "batches",
+    "micro_tokens": "batches",
+    "activations": "memory",
+    "updates": "memory",
+    "saving": "memory",
+    "needed": "memory",
+    "budget": "memory",
+    "batching": "batches",
+    "layout": "execution",
+    "pad_lengths": "batches",
+    "last_layer": "execution",
+    "word_vectors": "execution",
+    "frozen": "execution",
+    "states": "execution",
+    "step": "execution",
+    "compiled": "execution",
+    "capacities": "execution",
+    "learning_rate": "rates",
+    "head_learning_rate": "rates",
+    "epochs": "schedule",
+    "steps": "schedule",
+    "warmup_steps": "rates",
+    "logging_steps": "schedule",
+    "eval_steps": "schedule",
+    "save_steps": "schedule",
+    "best_metric": "schedule",
+    "patience": "schedule",
+    "guards": "execution",
+    "seed": "execution",
+    "order_seed": "batches",
+    "drop_last": "batches",
+    "attention": "execution",
+    "optim": "rates",
+    "optim_state": "rates",
+    "weight_decay": "rates",
+    "adam_beta1": "rates",
+    "adam_beta2": "rates",
+    "adam_epsilon": "rates",
+    "max_grad_norm": "rates",
+    "lr_scheduler_type": "rates",
+    "lr_scheduler_kwargs": "rates",
+    "label_smoothing_factor": "rates",
+    "neftune_noise_alpha": "execution",
+    "gradient_checkpointing_kwargs": "memory",
+    "tf32": "execution",
+    "full_determinism": "execution",
+    "mps_fallback": "execution",
+    "eval_on_start": "schedule",
+    "first_evaluation": "schedule",
+    "keeps_best": "schedule",
+    "greater_is_better": "schedule",
+    "early_stopping_threshold": "schedule",
+    "saves_best": "schedule",
+    "save_minutes": "schedule",
+    "save_total_limit": "schedule",
+    "logging_first_step": "schedule",
+    "torch_empty_cache_steps": "memory",
+    "per_device_eval_batch_size": "batches",
+    "overwrite_cache": "execution",
+    "keep_awake": "execution",
+}
+_GROUPS: dict[str, type] = {
+    "execution": Execution,
+    "batches": Batches,
+    "rates": Rates,
+    "schedule": Schedule,
+    "memory": Memory,
+}

@@ -57,11 +57,13 @@ def choose_compiling(recipe: Recipe, precision: str, step: str) -> Choice[str]:
 
 def choose_capacities(plan: Plan, lengths: np.ndarray | None) -> Choice[tuple[int, ...]]:
     """The shapes of captured steps, in tokens: few, with little to fill up."""
-    if plan.step.value != CAPTURED or lengths is None:
+    if plan.execution.step.value != CAPTURED or lengths is None:
         return NO_CAPACITIES
-    totals, size = [], plan.micro_batch.value
+    totals, size = [], plan.batches.micro_batch.value
     for epoch in range(_EPOCHS):
-        for rows in training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch):
+        for rows in training_order(
+            lengths, plan.batches.batch_size.value, plan.batches.batching.value, plan.batches.order_seed, epoch
+        ):
             parts = [rows[start : start + size] for start in range(0, len(rows), size)]
             totals += [lengths[part].sum() for part in parts if len(part) == size]
     if not totals:

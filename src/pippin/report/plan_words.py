@@ -24,22 +24,22 @@ def plan_rows(plan: Plan, trains: bool = True) -> list[tuple[str, str, str]]:
 def _goes_without_saying(name: str, plan: Plan) -> bool:
     """Choices that tell a person nothing; run.json holds them all."""
     return (
-        (name == "micro_batch" and plan.micro_batch.value == plan.batch_size.value)
-        or (name == "micro_tokens" and not plan.micro_tokens.value)
-        or (name == "activations" and plan.activations.value == "kept")
-        or (name == "updates" and plan.updates.value == "after backward")
-        or (name == "saving" and plan.saving.value == "beside the steps")
-        or (name == "memory" and not plan.memory.value)
-        or (name == "head_learning_rate" and plan.head_learning_rate.value == plan.learning_rate.value)
-        or (name == "patience" and plan.patience.value == 0)
-        or (name == "save_steps" and plan.save_steps.value == 0)
-        or (name == "guards" and not plan.guards.value)
-        or (name == "pad_lengths" and plan.layout.value == "packed")
-        or (name == "step" and plan.step.value == "plain calls")
-        or (name == "compiled" and plan.compiled.value == "never")
-        or (name == "capacities" and not plan.capacities.value)
-        or (name == "word_vectors" and plan.word_vectors.value == 0)
-        or (name in ("frozen", "states") and plan.frozen.value == "nothing")
+        (name == "micro_batch" and plan.batches.micro_batch.value == plan.batches.batch_size.value)
+        or (name == "micro_tokens" and not plan.batches.micro_tokens.value)
+        or (name == "activations" and plan.memory.activations.value == "kept")
+        or (name == "updates" and plan.memory.updates.value == "after backward")
+        or (name == "saving" and plan.memory.saving.value == "beside the steps")
+        or (name == "needed" and not plan.memory.needed.value)
+        or (name == "head_learning_rate" and plan.rates.head_learning_rate.value == plan.rates.learning_rate.value)
+        or (name == "patience" and plan.schedule.patience.value == 0)
+        or (name == "save_steps" and plan.schedule.save_steps.value == 0)
+        or (name == "guards" and not plan.execution.guards.value)
+        or (name == "pad_lengths" and plan.execution.layout.value == "packed")
+        or (name == "step" and plan.execution.step.value == "plain calls")
+        or (name == "compiled" and plan.execution.compiled.value == "never")
+        or (name == "capacities" and not plan.execution.capacities.value)
+        or (name == "word_vectors" and plan.execution.word_vectors.value == 0)
+        or (name in ("frozen", "states") and plan.execution.frozen.value == "nothing")
     )
 
 
@@ -48,7 +48,7 @@ def _value(name: str, value: Any) -> str:
         return f"{value:.2e}"
     if name == "pad_lengths":
         return ", ".join(map(str, value)) if value else "longest row"
-    if name == "memory":
+    if name == "needed":
         return memory(value)
     if name == "capacities":
         return ", ".join(map(str, value))

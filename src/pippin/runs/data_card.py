@@ -81,10 +81,12 @@ def _bins(lengths: np.ndarray) -> tuple[LengthBin, ...]:
 
 
 def _padding(plan: Plan, train: Encoded) -> float:
-    if plan.layout.value == PACKED:
+    if plan.execution.layout.value == PACKED:
         return 0.0
     lengths = train.lengths
-    order = training_order(lengths, plan.micro_batch.value, plan.batching.value, plan.order_seed, epoch=0)
+    order = training_order(
+        lengths, plan.batches.micro_batch.value, plan.batches.batching.value, plan.batches.order_seed, epoch=0
+    )
     longest = np.array([lengths[batch].max() for batch in order])
-    padded = (padded_lengths(longest, plan.pad_lengths.value) * [len(batch) for batch in order]).sum()
+    padded = (padded_lengths(longest, plan.batches.pad_lengths.value) * [len(batch) for batch in order]).sum()
     return float(1 - lengths.sum() / padded)

@@ -58,7 +58,7 @@ def find_start(folder: RunFolder, named: Path | None = None) -> FoundStart:
     if before.trained is not None:
         problem = model_problem(folder.path, before.trained.files)
         if problem is None:
-            return FoundStart(Start(folder.path, before.plan.steps.value, before, is_trained=True))
+            return FoundStart(Start(folder.path, before.plan.schedule.steps.value, before, is_trained=True))
         passed_over = (("the trained model", problem),)
     found = folder.store(before.id).newest()
     passed_over += found.passed_over

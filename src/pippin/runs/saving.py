@@ -40,8 +40,8 @@ class Saver:
     ):
         self.folder, self.events, self.model, self.tokenizer, self.clock = folder, events, model, tokenizer, clock
         self.store = store_of(folder, plan)
-        self.minutes = plan.save_minutes
-        self.copies = plan.saving.value == BESIDE
+        self.minutes = plan.schedule.save_minutes
+        self.copies = plan.memory.saving.value == BESIDE
         self.last_step = 0
         self.last_time = clock()
         self.seconds = 0.0
@@ -111,7 +111,7 @@ class Saver:
 
 def store_of(folder: RunFolder, plan: Plan) -> Store:
     """Where the checkpoints of the run in a folder are."""
-    return folder.store(folder.run.id if folder.run else "", plan.save_total_limit)
+    return folder.store(folder.run.id if folder.run else "", plan.schedule.save_total_limit)
 
 
 def checkpoint_bytes(model: Any) -> int:

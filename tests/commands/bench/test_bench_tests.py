@@ -29,7 +29,7 @@ def test_rows_come_again_where_there_are_too_few(subject: Subject):
     few = subject.job.rows.train
     job = subject.planned("cpu", 1000, per_device_train_batch_size=8)
     assert len(job.rows.train) == len(job.data.train) == 1000
-    assert job.plan.steps.value == 125
+    assert job.plan.schedule.steps.value == 125
     first = taken(few, np.array([3, 3, 0]))
     assert first.tokens[: few.lengths[3]].tolist() == few.tokens[few.offsets[3] : few.offsets[4]].tolist()
     assert first.labels.tolist() == few.labels[[3, 3, 0]].tolist()

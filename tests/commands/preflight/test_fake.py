@@ -77,9 +77,9 @@ def test_what_does_not_fit_is_made_smaller(planned):
     whole = forecast(job).memory.total
     smaller, hopeless = (made_to_fit(job, budget) for budget in (whole - 2**16, 1000))
     assert smaller.memory.total <= whole - 2**16
-    assert 1 <= smaller.job.plan.micro_batch.value < 8
-    assert hopeless.job.plan.micro_batch.value == 1
-    assert hopeless.job.plan.activations.value == "recomputed"
+    assert 1 <= smaller.job.plan.batches.micro_batch.value < 8
+    assert hopeless.job.plan.batches.micro_batch.value == 1
+    assert hopeless.job.plan.memory.activations.value == "recomputed"
 
 
 def made_to_fit(job: PlannedJob, budget: int) -> Forecast:
@@ -142,12 +142,12 @@ def test_the_plans_quick_estimate_is_near(planned, tiny_model, settings):
     sizes = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
     (folder / "config.json").write_text(json.dumps({**config, **sizes}))
     job = planned(model_name_or_path=str(folder), per_device_train_batch_size=32, pad_to_max_length=True, **settings)
-    assert 0.7 < job.plan.memory.value / forecast(job).memory.total < 1.4
+    assert 0.7 < job.plan.memory.needed.value / forecast(job).memory.total < 1.4
 
 
 def test_plans_for_another_mac(planned):
     job = planned("m3-ultra")
-    assert job.plan.memory_budget.value == 72 * 2**30
-    assert job.plan.device.reason == "Apple M3 Ultra GPU"
+    assert job.plan.memory.budget.value == 72 * 2**30
+    assert job.plan.execution.device.reason == "Apple M3 Ultra GPU"
     other = replace(job, plan=job.plan.changed(micro_batch=Choice(1, "")))
     assert forecast(other).step_tokens < forecast(job).step_tokens

@@ -48,7 +48,7 @@ def largest_batch(subject: Subject, device: str, length: int, head_only: bool, c
 
 
 def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]:
-    backend, plan = get_backend(job.plan.device.value), job.plan
+    backend, plan = get_backend(job.plan.execution.device.value), job.plan
     size, budget, traits = job.facts.size, backend.memory_budget(), backend.traits
     if size is None or not budget:
         return 0, "not known for this kind of model or machine"
@@ -60,8 +60,8 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
             pairs=rows * length**2,
             keeps_scores=traits.keeps_scores == "always" or size.attention_dropout > 0,
             mask_bytes=traits.mask_bytes,
-            first_tokens=plan.last_layer.value == FIRST_TOKENS,
-            trained_words=plan.word_vectors.value,
+            first_tokens=plan.execution.last_layer.value == FIRST_TOKENS,
+            trained_words=plan.execution.word_vectors.value,
             frozen_layers=size.layers if head_only else None,
             held=backend.memory_now() or 0,
         )
@@ -79,7 +79,7 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
 
 def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> tuple[int, str]:
     plan = job.plan.changed(capacities=Choice((), "each batch has a size of its own"))
-    backend = get_backend(plan.device.value)
+    backend = get_backend(plan.execution.device.value)
     budget = backend.memory_budget()
     encoded = subject.rows_of_length(_FIRST, length)
     fitting, before, last = 0, 0, 0

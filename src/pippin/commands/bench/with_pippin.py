@@ -31,7 +31,7 @@ def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
         bf16=setting.precision == "bf16",
         logging_steps=0.5,  # of all steps
     )
-    steps, half = job.plan.steps.value, job.plan.logging_steps.value
+    steps, half = job.plan.schedule.steps.value, job.plan.schedule.logging_steps.value
     times: dict[int, float] = {}
     smaller: list[int] = []
 

@@ -55,7 +55,7 @@ def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
         on_cpu = not backend.traits.is_gpu
         arguments = TrainingArguments(
             scratch, max_steps=steps, per_device_train_batch_size=setting.batch, per_device_eval_batch_size=64,
-            learning_rate=job.plan.learning_rate.value, seed=_SEED, report_to=[], save_strategy="no",
+            learning_rate=job.plan.rates.learning_rate.value, seed=_SEED, report_to=[], save_strategy="no",
             logging_strategy="no", disable_tqdm=True, use_cpu=on_cpu, dataloader_pin_memory=not on_cpu,
             bf16=setting.precision == "bf16",
         )  # fmt: skip
@@ -99,7 +99,7 @@ def _model(subject: Subject, job: PlannedJob, head_only: bool) -> Any:
 
 
 def _features(encoded: Encoded, job: PlannedJob) -> list[dict[str, Any]]:
-    batch = collate(encoded, np.arange(len(encoded)), (job.plan.max_length.value,))
+    batch = collate(encoded, np.arange(len(encoded)), (job.plan.batches.max_length.value,))
     assert batch.labels is not None
     return [
         {**{name: tensor[row].tolist() for name, tensor in batch.inputs.items()}, "label": batch.labels[row].item()}

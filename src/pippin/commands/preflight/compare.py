@@ -52,7 +52,7 @@ def compare(job: PlannedJob) -> Comparison:
                 job,
                 mac.machine,
                 per_device_train_batch_size=batch,
-                num_train_epochs=job.plan.epochs.value,
+                num_train_epochs=job.plan.schedule.epochs.value,
                 gradient_accumulation_steps=1,
                 max_steps=-1,
             )
@@ -64,11 +64,11 @@ def compare(job: PlannedJob) -> Comparison:
     for chip in CHIPS.values():
         cells = []
         for batch, each in found.items():
-            steps = each.job.plan.steps.value
+            steps = each.job.plan.schedule.steps.value
             seconds = steps * seconds_of(chip, mean_step(each)) + seconds_of(chip, beside_steps(each))
             cells.append(Cell(batch, seconds, _smallest(chip, needed[batch])))
         rows.append(Row(chip.name, chip.gpu_cores, tuple(cells)))
-    precision = next(iter(found.values())).job.plan.precision.value
+    precision = next(iter(found.values())).job.plan.execution.precision.value
     return Comparison(f"{job.data.name} · {job.model}", precision, needed, tuple(rows), SPREAD, BASIS)
 
 

@@ -51,7 +51,7 @@ def mean_step(found: Forecast) -> Work:
 def beside_steps(found: Forecast) -> Work:
     """Evaluations, and a frozen part's features."""
     plan, rows = found.job.plan, found.job.rows
-    times = plan.steps.value // plan.eval_steps.value if plan.eval_steps.value else 1
+    times = plan.schedule.steps.value // plan.schedule.eval_steps.value if plan.schedule.eval_steps.value else 1
     tokens = times * sum(int(split.lengths.sum()) for split in rows.validation.values())
     if computes_frozen_part_once(plan):
         tokens += int(lengths_of(found.job).sum())

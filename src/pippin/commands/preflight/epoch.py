@@ -16,8 +16,14 @@ Step = list[np.ndarray]
 def steps_of(job: PlannedJob) -> list[Step]:
     """Every step of the epoch, in order."""
     plan, lengths = job.plan, lengths_of(job)
-    order = training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch=0)
-    size, tokens, widths = plan.micro_batch.value, plan.micro_tokens.value, plan.pad_lengths.value
+    order = training_order(
+        lengths, plan.batches.batch_size.value, plan.batches.batching.value, plan.batches.order_seed, epoch=0
+    )
+    size, tokens, widths = (
+        plan.batches.micro_batch.value,
+        plan.batches.micro_tokens.value,
+        plan.batches.pad_lengths.value,
+    )
     return [micro_batches(rows, padded_lengths(lengths[rows], widths), size, tokens) for rows in order]
 
 
@@ -40,9 +46,9 @@ def tokens_of(job: PlannedJob, rows: np.ndarray) -> int:
 
 def padded_tokens(plan: Plan, lengths: np.ndarray) -> int:
     """Of rows of these lengths that go through the model together."""
-    if plan.layout.value == PACKED:
+    if plan.execution.layout.value == PACKED:
         return int(lengths.sum())
-    return len(lengths) * int(padded_lengths(lengths.max(), plan.pad_lengths.value))
+    return len(lengths) * int(padded_lengths(lengths.max(), plan.batches.pad_lengths.value))
 
 
 def lengths_of(job: PlannedJob) -> np.ndarray:

@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from pippin.commands.preflight.recorder import Recorder, naming_modules
 from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
-from pippin.engine.network import make_network
+from pippin.engine.network import network_for
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
 from pippin.machine.traits import CPU, DeviceTraits
@@ -77,21 +77,18 @@ class FakeJob:
     def __init__(self, plan: Plan, task: Task, config: Any, encoded: Encoded, traits: DeviceTraits):
         self.plan, self.task, self.encoded = plan, task, encoded
         self.backend = FakeDriver(traits)
-        model = make_skeleton(config, plan.attention, task.auto_model)
+        model = make_skeleton(config, plan.execution.attention, task.auto_model)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         with self.mode:
             replace_tensors(model, self.backend.device)
-            self.network = make_network(
-                model, self.backend, plan.precision.value, plan.layout.value, plan.last_layer.value,
-                plan.pad_lengths.value, task.reads,
-            )  # fmt: skip
+            self.network = network_for(plan, model, self.backend, plan.execution.precision.value, task.reads)
             self.frozen = None
-            if plan.frozen.value != NOTHING:
-                self.frozen = FrozenPart(model, frozen_layers(plan.frozen.value))
-            if plan.word_vectors.value:
+            if plan.execution.frozen.value != NOTHING:
+                self.frozen = FrozenPart(model, frozen_layers(plan.execution.frozen.value))
+            if plan.execution.word_vectors.value:
                 train_used_rows(model, np.append(encoded.tokens, encoded.pad_token))
-            if plan.activations.value == RECOMPUTED:
-                recompute_activations(model, plan.gradient_checkpointing_kwargs, self.backend)
+            if plan.memory.activations.value == RECOMPUTED:
+                recompute_activations(model, plan.memory.gradient_checkpointing_kwargs, self.backend)
         self.model = model
 
     @property
@@ -107,7 +104,7 @@ class FakeJob:
             def arrived(parameter: torch.Tensor) -> None:
                 assert parameter.grad is not None
                 recorder.add(parameter.grad, GRADIENTS)
-                if self.plan.updates.value == IN_BACKWARD:
+                if self.plan.memory.updates.value == IN_BACKWARD:
                     parameter.grad = None
 
             hooks = [

@@ -40,7 +40,7 @@ class Forecast:
 def forecast(job: PlannedJob) -> Forecast:
     """Run the job's heaviest step with fake tensors."""
     assert job.rows.train is not None
-    traits = job.machine.device(job.plan.device.value)
+    traits = job.machine.device(job.plan.execution.device.value)
     fake = FakeJob(job.plan, job.data.task, job.config, job.rows.train, traits)
     heaviest, evaluated = heaviest_step(job), _heaviest_evaluation(job, traits)
     # Twice where several micro-batches make a step: the second has gradients beside it.
@@ -54,7 +54,7 @@ def forecast(job: PlannedJob) -> Forecast:
         sum(tokens_of(job, part) for part in parts),
         tokens_of(job, evaluated),
         fake.trained,
-        room_needed(fake.model, job.plan.save_total_limit),
+        room_needed(fake.model, job.plan.schedule.save_total_limit),
     )
 
 
@@ -72,15 +72,15 @@ class FakeEstimator:
 
     def of(self, job: PlannedJob) -> Forecast:
         """What was found for the plan that came out."""
-        needed = job.plan.memory.value
+        needed = job.plan.memory.needed.value
         return replace(next(each for each in self.forecasts if each.memory.total == needed), job=job)
 
 
 def _memory(job: PlannedJob, fake: FakeJob, step: FakeRun, evaluation: FakeRun, traits: DeviceTraits) -> Estimate:
     plan, trained, weights = job.plan, fake.trained, step.parts[WEIGHTS]
-    kept, updating = optimiser_bytes(plan.optim, plan.optim_state == "bf16")
+    kept, updating = optimiser_bytes(plan.rates.optim, plan.rates.optim_state == "bf16")
     moments = [step]
-    if plan.updates.value == IN_BACKWARD:  # gradients go as they come
+    if plan.memory.updates.value == IN_BACKWARD:  # gradients go as they come
         waiting = min(FULL * trained, WAITING_GRADIENTS)
         gradients = step.parts.get(GRADIENTS, 0) + waiting
         moments = [replace(step, peak=step.peak + waiting, parts={**step.parts, GRADIENTS: gradients})]
@@ -88,16 +88,16 @@ def _memory(job: PlannedJob, fake: FakeJob, step: FakeRun, evaluation: FakeRun, 
         parts = {WEIGHTS: weights, GRADIENTS: FULL * trained, "workspace": updating * trained}
         moments.append(replace(step, peak=sum(parts.values()), parts=parts))
     # The features of a frozen part are computed without gradients; evaluations come between steps.
-    features = plan.frozen.value != NOTHING and job.facts.family is not None
+    features = plan.execution.frozen.value != NOTHING and job.facts.family is not None
     if job.rows.validation or job.rows.test or features:
         moments.append(evaluation)
     worst = max(moments, key=lambda each: each.peak)
-    copies = traits.saves_from_own_memory and plan.saving.value == BESIDE
+    copies = traits.saves_from_own_memory and plan.memory.saving.value == BESIDE
     others = {
         "held before": traits.held_bytes + traits.own_memory_bytes,
         "optimiser state": kept * trained,
         "checkpoint": weights + kept * trained if copies else 0,
-        "recorded steps": step.peak - weights if plan.step.value == CAPTURED else 0,
+        "recorded steps": step.peak - weights if plan.execution.step.value == CAPTURED else 0,
     }
     return Estimate({**worst.parts, **{name: size for name, size in others.items() if size}})
 
@@ -106,10 +106,10 @@ def _heaviest_evaluation(job: PlannedJob, traits: DeviceTraits) -> np.ndarray:
     """The batch with the most tokens, of rows that are run without gradients: by length, and filled up to a shape."""
     plan, lengths = job.plan, lengths_of(job)
     among = np.arange(len(lengths))
-    if plan.states.value == NOT_KEPT and not (job.rows.validation or job.rows.test):
+    if plan.execution.states.value == NOT_KEPT and not (job.rows.validation or job.rows.test):
         among = np.concatenate(heaviest_step(job))  # at most the frozen part is run so, on the rows of a step
-    tokens, widths = traits.evaluation_tokens, plan.pad_lengths.value
-    most = plan.per_device_eval_batch_size or MOST_ROWS
+    tokens, widths = traits.evaluation_tokens, plan.batches.pad_lengths.value
+    most = plan.batches.per_device_eval_batch_size or MOST_ROWS
     if widths:
         batches = [np.resize(places, size) for places, size in fixed_order(lengths[among], widths, most, tokens)]
     else:
@@ -119,4 +119,4 @@ def _heaviest_evaluation(job: PlannedJob, traits: DeviceTraits) -> np.ndarray:
 
 def computes_frozen_part_once(plan: Plan) -> bool:
     """Whether rows go through a frozen part before the first step, and no more."""
-    return plan.frozen.value != NOTHING and plan.states.value != NOT_KEPT
+    return plan.execution.frozen.value != NOTHING and plan.execution.states.value != NOT_KEPT

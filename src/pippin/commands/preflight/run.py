@@ -54,7 +54,8 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
     tried = measured(found.job if found else job) if measures and job.rows.train is not None else None
     return Answer(
         job=f"{job.data.name} · {job.model}",
-        target=target.description | {"device": job.plan.device.value, "precision": job.plan.precision.value},
+        target=target.description
+        | {"device": job.plan.execution.device.value, "precision": job.plan.execution.precision.value},
         runs=runs,
         fits=fits,
         duration=_measured_duration(job, tried) or (_duration(found, target) if found else None),
@@ -69,12 +70,12 @@ def _runs(job: PlannedJob, target: Target) -> Runs:
     problems += [
         Problem(f"PyTorch's fault {hazard.source} there: {hazard.wrong}", f"worked round: {hazard.remedy.value}", False)
         for hazard in HAZARDS
-        if hazard.name in job.plan.guards.value
+        if hazard.name in job.plan.execution.guards.value
     ]
     operators = None
     if mac:
         try:
-            operators = judged_operators(job.config, job.plan.precision.value, mac)
+            operators = judged_operators(job.config, job.plan.execution.precision.value, mac)
         except Exception as error:  # a class whose sizes cannot be made small
             problems.append(Problem(f"its operators are not known ({type(error).__name__})", "try it there", False))
         else:
@@ -90,7 +91,7 @@ def judged_operators(config: Any, precision: str, mac: MacFacts) -> OperatorAnsw
 
 def _mac(job: PlannedJob) -> MacFacts | None:
     """The Mac on whose GPU the job runs."""
-    return job.machine.device(job.plan.device.value).mac
+    return job.machine.device(job.plan.execution.device.value).mac
 
 
 def _release_problems(target: Target) -> Iterator[Problem]:
@@ -123,7 +124,7 @@ def _doubles(found: Forecast) -> Iterator[Problem]:
 
 
 def _fits(job: PlannedJob, asked: Forecast, found: Forecast) -> Fits:
-    budget, memory, as_asked = job.plan.memory_budget.value, found.memory, asked.memory.total
+    budget, memory, as_asked = job.plan.memory.budget.value, found.memory, asked.memory.total
     too_much = bool(budget) and as_asked > budget
     before, after = asked.job.plan.choices(), found.job.plan.choices()
     changed = [name for name in _MEASURES if before[name].value != after[name].value]
@@ -141,18 +142,18 @@ def _fits(job: PlannedJob, asked: Forecast, found: Forecast) -> Fits:
 
 def _options(job: PlannedJob, found: Forecast) -> Iterator[Option]:
     """What other settings would need, each alone, by the plan's quick estimate, corrected by the fake step."""
-    quick = job.plan.memory.value
+    quick = job.plan.memory.needed.value
     if not quick:
         return
     for flags, changes, note in _LESS:
         asked = all(getattr(job.recipe, name) == value for name, value in changes.items())
-        if asked or (job.plan.frozen.value != NOTHING and {"freeze", "unfreeze"} & changes.keys()):
+        if asked or (job.plan.execution.frozen.value != NOTHING and {"freeze", "unfreeze"} & changes.keys()):
             continue
         try:
             other = replanned(job, **changes)
         except PippinError:  # not possible there, as bf16 on an old macOS
             continue
-        yield Option(flags, int(other.plan.memory.value * found.memory.total / quick), note)
+        yield Option(flags, int(other.plan.memory.needed.value * found.memory.total / quick), note)
 
 
 def _duration(found: Forecast, target: Target) -> Duration | None:
@@ -161,12 +162,12 @@ def _duration(found: Forecast, target: Target) -> Duration | None:
     if chip is None or not _mac(job):
         return None
     step = seconds_of(chip, mean_step(found))
-    return estimated(job.plan.steps.value * step + seconds_of(chip, beside_steps(found)), step)
+    return estimated(job.plan.schedule.steps.value * step + seconds_of(chip, beside_steps(found)), step)
 
 
 def _measured_duration(job: PlannedJob, tried: Measured | None) -> Duration | None:
     if tried is None or tried.step is None:
         return None
     # The heaviest step was measured, so that most take less.
-    seconds = job.plan.steps.value * tried.step
+    seconds = job.plan.schedule.steps.value * tried.step
     return Duration(seconds / 2, seconds, seconds * 1.2, tried.step, "the heaviest step, measured on this computer")

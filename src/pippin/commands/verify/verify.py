@@ -35,7 +35,7 @@ _BATCHES, _ROWS = 2, 8
 
 def verify(job: PlannedJob) -> Verdict:
     """Compare the device that the plan chose with the CPU."""
-    device, cpu = get_backend(job.plan.device.value), get_backend("cpu")
+    device, cpu = get_backend(job.plan.execution.device.value), get_backend("cpu")
     if not device.traits.is_gpu:
         raise PippinError(
             "verify compares a GPU with the CPU, and this job would run on the CPU: there is nothing to compare. "
@@ -44,7 +44,7 @@ def verify(job: PlannedJob) -> Verdict:
     if job.recipe.tf32 is not None:
         device.set_tf32(job.recipe.tf32)
     rows = rows_of(job)
-    order = training_order(rows.lengths, _ROWS, job.plan.batching.value, job.recipe.order_seed, epoch=0)
+    order = training_order(rows.lengths, _ROWS, job.plan.batches.batching.value, job.recipe.order_seed, epoch=0)
     experiment = experiment_of(job, order[:_BATCHES], device)
     findings = compare(experiment, cpu, device, shown_precision(job))
     findings = located(findings, experiment, cpu, device, shown_precision(job))
@@ -59,15 +59,15 @@ def experiment_of(
     Where the model has a window, rows past it are added, unless they were longer than the job's or than ``longest``.
     """
     plan = job.plan
-    seed_everything(plan.seed, device)  # the new head draws from here
+    seed_everything(plan.execution.seed, device)  # the new head draws from here
     config = without_dropout(copy.deepcopy(job.config))
-    attention = device.attention(work_of(config, plan.precision.value))
+    attention = device.attention(work_of(config, plan.execution.precision.value))
     model: torch.nn.Module = load_model(job.recipe, config, attention, auto_model=job.data.task.auto_model)
-    if plan.frozen.value != NOTHING:
-        FrozenPart(model, frozen_layers(plan.frozen.value))
+    if plan.execution.frozen.value != NOTHING:
+        FrozenPart(model, frozen_layers(plan.execution.frozen.value))
     rows = rows_of(job)
     if window := window_of(config):
-        limit = min(plan.max_length.value, longest or plan.max_length.value)
+        limit = min(plan.batches.max_length.value, longest or plan.batches.max_length.value)
         rows, more = past_window(rows, np.concatenate(list(batches)), window, limit)
         batches = [*batches, *more]
     return Experiment(
@@ -95,8 +95,8 @@ def other_labels(labels: np.ndarray | None, outputs: int) -> np.ndarray | None:
 
 def shown_precision(job: PlannedJob) -> str:
     """With TF32, which is a way to take products of fp32 and no precision of the plan's."""
-    precision = job.plan.precision.value
-    return "tf32" if job.plan.tf32 and precision == "fp32" else precision
+    precision = job.plan.execution.precision.value
+    return "tf32" if job.plan.execution.tf32 and precision == "fp32" else precision
 
 
 def without_dropout(config: Any) -> Any:

@@ -241,7 +241,7 @@ def _moment(written: str) -> str:
 
 
 def _device(run: Run) -> str:
-    device, precision = run.plan.device.value, run.plan.precision.value
+    device, precision = run.plan.execution.device.value, run.plan.execution.precision.value
     kind = device.partition(":")[0]
     named = next((each.name for each in run.machine.devices if each.kind == kind), "")
     return f"{device} ({named}), {precision}" if named and named != device else f"{device}, {precision}"
