@@ -41,17 +41,7 @@ from pippin.plan.layout import (
     choose_word_vectors,
 )
 from pippin.plan.plan import NO_CAPACITIES, NO_GUARDS, Choice, Plan, plan_fields
-from pippin.plan.schedule import (
-    choose_best_metric,
-    choose_eval_steps,
-    choose_logging_steps,
-    choose_patience,
-    choose_save_steps,
-    choose_steps,
-    choose_warmup_steps,
-    first_evaluation,
-    steps_in_epoch,
-)
+from pippin.plan.schedule import choose_schedule, steps_in_epoch
 from pippin.plan.steps import NEVER, choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
 from pippin.recipe.fields import recipe_fields
@@ -112,15 +102,9 @@ def _as_asked(
     # By what was asked for: how memory is saved must not change which rows are trained on.
     drop_last = asked_rows(recipe, batch.value) if recipe.dataloader_drop_last else 0
     steps_per_epoch = steps_in_epoch(facts.rows, batch.value, drop_last)
-    epochs = choose_epochs(recipe, facts)
-    steps = choose_steps(recipe, epochs.value, steps_per_epoch)
-    if recipe.max_steps > 0:
-        epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
-    evaluates = choose_eval_steps(recipe, steps.value, steps_per_epoch, rows.has_validation)
-    best = choose_best_metric(recipe, task, evaluates.value > 0)
-    greater = recipe.greater_is_better
-    patience = choose_patience(recipe)
+    schedule = choose_schedule(recipe, task, choose_epochs(recipe, facts), steps_per_epoch, rows.has_validation)
     work = replace(model.work, precision=precision.value)
+    asked = describe_work(recipe, work, rows.lengths, padding.value, batch.value)
     activations = Choice(KEPT, "there is room for them")
     if recipe.gradient_checkpointing:
         slower = "about a third slower, with the same gradient"
@@ -130,12 +114,7 @@ def _as_asked(
         precision=precision,
         max_length=_choose_max_length(recipe, model.longest_input),
         batch_size=batch,
-        micro_batch=choose_micro_batch(
-            recipe,
-            batch.value,
-            describe_work(recipe, work, rows.lengths, padding.value, batch.value),
-            traits,
-        ),
+        micro_batch=choose_micro_batch(recipe, batch.value, asked, traits),
         micro_tokens=choose_micro_tokens(model, traits, frozen.value),
         activations=activations,
         updates=Choice(AFTER_BACKWARD, "the whole gradient is known before it is used"),
@@ -149,27 +128,16 @@ def _as_asked(
         word_vectors=choose_word_vectors(recipe, rows.words, frozen.value),
         frozen=frozen,
         states=choose_states(recipe, model, frozen.value, rows, cache_bytes, task.reads),
-        step=choose_step(recipe, traits, precision.value, layout.value, steps.value, frozen.value),
+        step=choose_step(recipe, traits, precision.value, layout.value, schedule["steps"].value, frozen.value),
         compiled=Choice(NEVER, ""),
         capacities=NO_CAPACITIES,
         learning_rate=rate,
         head_learning_rate=choose_head_rate(recipe, facts, rate.value),
-        epochs=epochs,
-        steps=steps,
-        warmup_steps=choose_warmup_steps(recipe, steps.value),
-        logging_steps=choose_logging_steps(recipe, steps.value, steps_per_epoch),
-        eval_steps=evaluates,
-        save_steps=choose_save_steps(recipe, steps.value, steps_per_epoch),
-        best_metric=best,
-        patience=patience,
         guards=NO_GUARDS,
         order_seed=recipe.order_seed,
         drop_last=drop_last,
         attention=safe_attention(traits.mac, work),
-        first_evaluation=first_evaluation(recipe, steps_per_epoch),
-        keeps_best=recipe.load_best_model_at_end or patience.value > 0,
-        saves_best=recipe.save_strategy == "best",
-        greater_is_better=best.value not in task.lower_is_better if greater is None else greater,
+        **schedule,
         **_settings(recipe),
     )
 

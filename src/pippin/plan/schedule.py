@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from pippin.errors import PippinError
 from pippin.plan.facts import TaskFacts
@@ -18,13 +19,39 @@ def steps_in_epoch(rows: int, batch: int, drop_last: int) -> int:
     return math.ceil(rows / batch)
 
 
-def choose_steps(recipe: Recipe, epochs: float, steps_per_epoch: int) -> Choice[int]:
+def choose_schedule(
+    recipe: Recipe, task: TaskFacts, epochs: Choice[float], steps_per_epoch: int, has_validation: bool
+) -> dict[str, Any]:
+    """All of the plan's schedule that is not simply the user's, and the warm-up."""
+    steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
+    if recipe.max_steps > 0:
+        epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
+    evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, has_validation)
+    best, patience = _choose_best_metric(recipe, task, evaluates.value > 0), _choose_patience(recipe)
+    greater = recipe.greater_is_better
+    return {
+        "epochs": epochs,
+        "steps": steps,
+        "warmup_steps": _choose_warmup_steps(recipe, steps.value),
+        "logging_steps": _choose_logging_steps(recipe, steps.value, steps_per_epoch),
+        "eval_steps": evaluates,
+        "save_steps": _choose_save_steps(recipe, steps.value, steps_per_epoch),
+        "best_metric": best,
+        "patience": patience,
+        "first_evaluation": _first_evaluation(recipe, steps_per_epoch),
+        "keeps_best": recipe.load_best_model_at_end or patience.value > 0,
+        "saves_best": recipe.save_strategy == "best",
+        "greater_is_better": best.value not in task.lower_is_better if greater is None else greater,
+    }
+
+
+def _choose_steps(recipe: Recipe, epochs: float, steps_per_epoch: int) -> Choice[int]:
     if recipe.max_steps > 0:
         return Choice(recipe.max_steps, "asked for by --max_steps")
     return Choice(max(1, math.ceil(epochs * steps_per_epoch)), f"{steps_per_epoch} an epoch")
 
 
-def choose_warmup_steps(recipe: Recipe, steps: int) -> Choice[int]:
+def _choose_warmup_steps(recipe: Recipe, steps: int) -> Choice[int]:
     if recipe.lr_scheduler_type in ("constant", "reduce_lr_on_plateau"):
         return Choice(0, f"the schedule {recipe.lr_scheduler_type} has none")
     if recipe.warmup_steps:
@@ -38,7 +65,7 @@ def choose_warmup_steps(recipe: Recipe, steps: int) -> Choice[int]:
     return Choice(math.ceil(0.1 * steps), "a tenth of the steps")
 
 
-def choose_logging_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
+def _choose_logging_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
     if recipe.logging_strategy == "no":
         return Choice(0, "asked for by --logging_strategy no")
     if recipe.logging_strategy == "epoch":
@@ -48,7 +75,7 @@ def choose_logging_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Ch
     return Choice(min(500, max(1, steps // 20)), "about twenty lines")
 
 
-def choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_validation: bool) -> Choice[int]:
+def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_validation: bool) -> Choice[int]:
     strategy = recipe.eval_strategy
     if not has_validation:
         if strategy not in (None, "no") or recipe.eval_on_start:
@@ -73,13 +100,13 @@ def choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_vali
     return Choice(500, HUGGING_FACE)
 
 
-def first_evaluation(recipe: Recipe, steps_per_epoch: int) -> int:
+def _first_evaluation(recipe: Recipe, steps_per_epoch: int) -> int:
     """The step before which --eval_delay, in steps or epochs, lets no evaluation be."""
     by_steps = recipe.eval_strategy == "steps" or (recipe.eval_strategy is None and recipe.eval_steps is not None)
     return math.ceil(round(recipe.eval_delay * (1 if by_steps else steps_per_epoch), 6))
 
 
-def choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Choice[str]:
+def _choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Choice[str]:
     wishes = {
         "--load_best_model_at_end": recipe.load_best_model_at_end,
         "--early_stopping_patience": recipe.early_stopping_patience,
@@ -106,13 +133,13 @@ def choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Choi
     return Choice(task.main_metric, "the task's own")
 
 
-def choose_patience(recipe: Recipe) -> Choice[int]:
+def _choose_patience(recipe: Recipe) -> Choice[int]:
     if recipe.early_stopping_patience is not None:
         return Choice(recipe.early_stopping_patience, "asked for")
     return Choice(0, "never stops early")
 
 
-def choose_save_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
+def _choose_save_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
     if recipe.save_strategy == "epoch":
         return Choice(steps_per_epoch, "once an epoch, asked for")
     if recipe.save_strategy == "steps" or (recipe.save_strategy is None and recipe.save_steps is not None):
