@@ -46,9 +46,9 @@ def run(line: CommandLine) -> int:
     if mac:
         target = some_mac(here=here, **mac)
     elif flags.machine:
-        target = target_of(load_machine(flags.machine), is_here=False)
+        target = target_of(load_machine(flags.machine), is_here=False, recipe=reading.recipe)
     else:
-        target = target_of(here, is_here=True)
+        target = target_of(here, is_here=True, recipe=reading.recipe)
     terminal = Terminal(quiet=True)
     job = plan_job(reading.recipe, terminal, None if target.is_here else target.machine, needs_weights=False)
     if flags.compare or flags.chart or flags.page:

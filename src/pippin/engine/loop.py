@@ -25,7 +25,7 @@ from pippin.plan.plan import Plan
 Emit = Callable[..., None]
 
 
-class Saver(Protocol):
+class CheckpointSaver(Protocol):
     """Keeps what a run goes on from."""
 
     seconds: float
@@ -92,7 +92,7 @@ class Training:
     best: BestSoFar | None
     """Follows the evaluations, where the best model is kept."""
     emit: Emit
-    saver: Saver
+    saver: CheckpointSaver
     interrupts: Interrupts
     not_finite: NotFinite
     state: dict[str, Any] | None = None

@@ -16,7 +16,7 @@ from pippin.engine.finite import NotFinite
 from pippin.engine.fitting import FittingStep
 from pippin.engine.inference import Evaluation, Inference, evaluate
 from pippin.engine.interrupts import Interrupts
-from pippin.engine.loop import Emit, Outcome, Saver, Training, train
+from pippin.engine.loop import CheckpointSaver, Emit, Outcome, Training, train
 from pippin.engine.network import network_for
 from pippin.engine.optimiser import make_optimiser, make_schedule
 from pippin.engine.seeding import seed_everything
@@ -74,7 +74,7 @@ class Session:
         self,
         examples: Examples,
         emit: Emit,
-        saver: Saver,
+        saver: CheckpointSaver,
         state: dict[str, Any] | None = None,
         new_rates: bool = False,
     ) -> Outcome:

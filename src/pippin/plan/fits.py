@@ -57,9 +57,11 @@ def choose_budget(recipe: Recipe, traits: DeviceTraits) -> Choice[int]:
     """Bytes that the job may hold; 0 where nobody knows."""
     if recipe.memory_limit is not None:
         return Choice(int(recipe.memory_limit * 2**30), "asked for by --memory_limit")
-    if traits.budget_bytes is None:
-        return Choice(0, "this device does not tell")
-    return Choice(traits.budget_bytes, "what is free for it")
+    if traits.budget_bytes is not None:
+        return Choice(traits.budget_bytes, "what is free for it")
+    if traits.memory_bytes is not None:  # of a machine that is described without what is free there
+        return Choice(traits.memory_bytes, "all of its memory")
+    return Choice(0, "this device does not tell")
 
 
 def choose_micro_tokens(model: ModelFacts, traits: DeviceTraits, frozen: str) -> Choice[int]:

@@ -187,7 +187,14 @@ def test_any_computer_that_was_described(preflight):
     assert "recorded steps" in answer["fits"]["parts"]
     on_cpu = json.loads(preflight("--machine=server.json", "--use_cpu", "--json"))
     assert (on_cpu["target"]["device"], on_cpu["fits"]["budget"]) == ("cpu", 0)
+    assert on_cpu["target"]["name"] == "Xeon, 64 CPU cores"
     assert "--device mps: there is no mps device" in preflight("--machine", "server.json", "--device", "mps", code=2)
+
+
+def test_a_card_of_which_only_the_size_is_known(preflight):
+    card = replace(H200, budget_bytes=None)
+    Path("card.json").write_text(json.dumps(to_json(replace(SERVER, devices=(card, *SERVER.devices[1:])))))
+    assert "of 141.0 GB" in preflight("--machine", "card.json")
 
 
 def test_a_described_mac_is_a_mac(preflight):

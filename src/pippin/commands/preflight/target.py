@@ -14,6 +14,8 @@ from pippin.machine.faults import MacFacts
 from pippin.machine.machine import Machine
 from pippin.machine.releases import macos_floor
 from pippin.machine.traits import CPU, apple_gpu, traits_of
+from pippin.plan.device import choose_device
+from pippin.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ class Target:
         }
 
 
-def target_of(machine: Machine, is_here: bool) -> Target:
-    """A computer as it was found, here or elsewhere."""
-    device = machine.devices[0]
+def target_of(machine: Machine, is_here: bool, recipe: Recipe) -> Target:
+    """A computer as it was found, here or elsewhere, with the device that the recipe gets there."""
+    device = machine.device(choose_device(recipe, machine).value)
     return Target(
         name=f"this computer ({device.name})" if is_here else f"{device.name}, {machine.cpu_cores} CPU cores",
         torch=machine.torch,
