@@ -33,7 +33,7 @@ def made(
 ) -> Plan:
     asked = {**LARGE, **settings} | ({"memory_limit": limit} if limit else {})
     rows = Rows(np.full(400, length), (np.array([60]),), has_validation=True, words=30522)
-    here = machine(*(replace(device, budget_bytes=budget) for device in devices))
+    here = machine(*(replace(device, memory_bytes=None, budget_bytes=budget) for device in devices))
     return make_plan(recipe_from(asked).recipe, here, replace(CLASSES, outputs=2), MODEL, rows, estimator=estimator)
 
 
