@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
@@ -110,7 +110,11 @@ def _not_compared_first(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
 
 def some_plan(because: str = "so it is", **values: Any) -> Plan:
     """A plan with these values, and plain ones for the rest; reasons may hold the choice's {name}."""
+    from pippin.plan import plan as module
     from pippin.plan.plan import Choice, Plan, plan_fields
+
+    def some(kind: str) -> Any:
+        return plain[kind] if kind in plain else get_args(getattr(module, kind))[0]
 
     plain = {"str": "some", "int": 3, "float": 0.5, "tuple[int, ...]": (), "tuple[str, ...]": ()}
     kinds = {
@@ -118,7 +122,10 @@ def some_plan(because: str = "so it is", **values: Any) -> Plan:
         for name, item in plan_fields().items()
         if item.default is MISSING
     }
-    choices = {name: Choice(values.pop(name, plain[kind]), because.format(name=name)) for name, kind in kinds.items()}
+    choices = {
+        name: Choice(values.pop(name) if name in values else some(kind), because.format(name=name))
+        for name, kind in kinds.items()
+    }
     return Plan.of(**choices, **values)
 
 

@@ -22,6 +22,11 @@ class Part(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Way:
+    layout: Literal["packed", "padded"]
+
+
+@dataclass(frozen=True)
 class Whole:
     word: str
     count: int
@@ -93,3 +98,9 @@ def test_wrong_kinds_are_refused_by_their_place(change, place):
 def test_what_is_no_record_at_all(data):
     with pytest.raises(ValueError):
         from_json(Whole, data)
+
+
+def test_one_of_a_few_words_is_one_of_them():
+    assert from_json(Way, {"layout": "packed"}) == Way("packed")
+    with pytest.raises(ValueError, match="layout: expected one of packed, padded, found 'loose'"):
+        from_json(Way, {"layout": "loose"})

@@ -56,7 +56,9 @@ def _restore(hint: Any, item: Any, place: str) -> Any:
     if origin in (Union, types.UnionType):  # of one kind and None
         return None if item is None else _restore(arguments[0], item, place)
     if origin is Literal:
-        return _restore(type(arguments[0]), item, place)
+        if item not in arguments:
+            raise _unlike(place, f"one of {', '.join(map(str, arguments))}", item)
+        return item
     if origin in (tuple, list):
         if not isinstance(item, list):
             raise _unlike(place, "a list", item)

@@ -22,7 +22,7 @@ def plan(**changes) -> Plan:
         "steps": 9, "warmup_steps": 1, "logging_steps": 1, "eval_steps": 3, "save_steps": 0,
         "best_metric": "accuracy", "patience": 0, "micro_tokens": 0, "activations": "kept", "updates": "after backward",
         "saving": "beside the steps", "needed": 0, "word_vectors": 0, "step": "plain calls", "compiled": "never",
-        "frozen": "nothing",
+        "frozen": "nothing", "layout": "padded",
     }  # fmt: skip
     return some_plan("why {name}", **{**values, **changes})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pippin.errors import PippinError
 from pippin.machine.machine import Machine
 from pippin.machine.traits import DeviceTraits
-from pippin.plan.plan import Choice
+from pippin.plan.plan import Choice, Precision
 from pippin.recipe import Recipe
 
 
@@ -26,9 +26,9 @@ def choose_device(recipe: Recipe, machine: Machine) -> Choice[str]:
     return chosen
 
 
-def choose_precision(recipe: Recipe, traits: DeviceTraits) -> Choice[str]:
+def choose_precision(recipe: Recipe, traits: DeviceTraits) -> Choice[Precision]:
     """What was asked for, refused where the device cannot; else what the device is made for."""
-    asked = "bf16" if recipe.bf16 else "fp16" if recipe.fp16 else None
+    asked: Precision | None = "bf16" if recipe.bf16 else "fp16" if recipe.fp16 else None
     if asked is not None:
         if problem := traits.precision_problems.get(asked):
             raise PippinError(f"--{asked}: {problem}.")

@@ -7,7 +7,7 @@ from typing import Final
 from pippin.errors import PippinError
 from pippin.models.facts import ModelFacts
 from pippin.plan.facts import Rows
-from pippin.plan.plan import Choice
+from pippin.plan.plan import Choice, States
 from pippin.recipe import Recipe
 from pippin.tasks.base import Reads
 from pippin.text import memory
@@ -52,7 +52,7 @@ def can_keep_states(is_known_family: bool, pads_left: bool, reads: Reads) -> boo
 
 def choose_states(
     recipe: Recipe, model: ModelFacts, frozen: str, rows: Rows, cache_bytes: int, reads: Reads = "first token"
-) -> Choice[str]:
+) -> Choice[States]:
     """Where the hidden states of all rows are kept; ``cache_bytes``: what the cache may hold, 0 where it is off."""
     if frozen == NOTHING:
         return Choice(NOT_KEPT, "nothing is frozen")

@@ -11,7 +11,7 @@ from pippin.machine.traits import DeviceTraits
 from pippin.models.facts import ModelFacts
 from pippin.plan.facts import Rows
 from pippin.plan.frozen import NOTHING
-from pippin.plan.plan import Choice
+from pippin.plan.plan import Batching, Choice, LastLayer, Layout
 from pippin.recipe import Recipe
 from pippin.tasks.base import Reads
 
@@ -25,7 +25,7 @@ _LEAVE_ALONE = ("adamw_torch", "adamw_torch_fused", "sgd", "adagrad", "rmsprop")
 
 def choose_layout(
     recipe: Recipe, model: ModelFacts, traits: DeviceTraits, precision: str, longest: int, pads_left: bool
-) -> Choice[str]:
+) -> Choice[Layout]:
     """Packed where the model and the device can do it and nothing was asked that needs padding."""
     packs = traits.packed_attention
     if recipe.pad_to_max_length:
@@ -44,7 +44,7 @@ def choose_layout(
     return Choice(PACKED, f"rows lie end to end without padding; attention {how}")
 
 
-def choose_batching(recipe: Recipe, traits: DeviceTraits, layout: str) -> Choice[str]:
+def choose_batching(recipe: Recipe, traits: DeviceTraits, layout: str) -> Choice[Batching]:
     """The order of rows."""
     asked = recipe.train_sampling_strategy
     if asked is not None and asked != "group_by_length":
@@ -73,7 +73,7 @@ def choose_pad_lengths(
     return Choice(planned, f"few shapes, as this device needs; {waste:.0%} of the work is padding")
 
 
-def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first token") -> Choice[str]:
+def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first token") -> Choice[LastLayer]:
     """Only what the head reads, where that is known."""
     if reads != "first token":
         return Choice(ALL_TOKENS, f"the head reads {reads}")

@@ -18,6 +18,18 @@ digits: the same results but for their last digits, and is said.
 free: no weight depends on it, or the rows' fingerprint tells."""
 
 
+Precision = Literal["fp32", "bf16", "fp16"]
+Layout = Literal["packed", "padded"]
+LastLayer = Literal["first tokens", "all tokens"]
+States = Literal["memory", "disk", "not kept"]
+StepKind = Literal["plain calls", "captured"]
+Compiled = Literal["never", "when it pays"]
+Batching = Literal["random", "sequential", "windows"]
+Activations = Literal["kept", "recomputed"]
+Updates = Literal["after backward", "in backward"]
+Saving = Literal["beside the steps", "between steps"]
+
+
 @dataclass(frozen=True)
 class Choice(Generic[T]):
     """A value and the sentence that says why."""
@@ -40,20 +52,20 @@ class Execution:
     """How the model is run, and where."""
 
     device: Choice[str] = field(metadata=_on_resume("applied", "device"))
-    precision: Choice[str] = field(metadata=_on_resume("fixed", "precision"))
-    layout: Choice[str] = field(metadata=_on_resume("digits", "layout of rows"))
+    precision: Choice[Precision] = field(metadata=_on_resume("fixed", "precision"))
+    layout: Choice[Layout] = field(metadata=_on_resume("digits", "layout of rows"))
     """Whether rows are packed end to end or padded."""
-    last_layer: Choice[str] = field(metadata=_on_resume("digits", "last layer for"))
+    last_layer: Choice[LastLayer] = field(metadata=_on_resume("digits", "last layer for"))
     """The tokens for which the last layer is computed."""
     word_vectors: Choice[int] = field(metadata=_on_resume("free", "word vectors"))
     """How many of the model's are trained; 0: all."""
     frozen: Choice[str] = field(metadata=_on_resume("fixed", "frozen", "frozen part"))
     """What is not trained: nothing, the core, or the embeddings and so many of the lowest layers (a number)."""
-    states: Choice[str] = field(metadata=_on_resume("free", "its results in"))
+    states: Choice[States] = field(metadata=_on_resume("free", "its results in"))
     """Where the frozen part's hidden states are kept."""
-    step: Choice[str] = field(metadata=_on_resume("digits", "steps run as"))
+    step: Choice[StepKind] = field(metadata=_on_resume("digits", "steps run as"))
     """How optimiser steps are run."""
-    compiled: Choice[str] = field(metadata=_on_resume("digits", "compiled"))
+    compiled: Choice[Compiled] = field(metadata=_on_resume("digits", "compiled"))
     """Whether captured steps are compiled as well."""
     capacities: Choice[tuple[int, ...]] = field(metadata=_on_resume("free", "shapes"))
     """Tokens of a micro-batch that captured steps are filled up to."""
@@ -83,7 +95,7 @@ class Batches:
     """Rows that go through the model at once."""
     micro_tokens: Choice[int] = field(metadata=_on_resume("applied", "tokens at once"))
     """About so many tokens go through the model at once; 0: any number."""
-    batching: Choice[str] = field(metadata=_on_resume("fixed", "order of rows"))
+    batching: Choice[Batching] = field(metadata=_on_resume("fixed", "order of rows"))
     """How rows are put together."""
     pad_lengths: Choice[tuple[int, ...]] = field(metadata=_on_resume("digits", "padding", "padded lengths"))
     """Lengths to which batches are padded; empty: to the longest row of each."""
@@ -152,11 +164,11 @@ class Schedule:
 class Memory:
     """What a step holds, and what is done so that it fits."""
 
-    activations: Choice[str] = field(metadata=_on_resume("digits", "activations"))
+    activations: Choice[Activations] = field(metadata=_on_resume("digits", "activations"))
     """Whether what a layer computes is kept for the backward pass, or recomputed there."""
-    updates: Choice[str] = field(metadata=_on_resume("digits", "weights updated"))
+    updates: Choice[Updates] = field(metadata=_on_resume("digits", "weights updated"))
     """When weights are updated."""
-    saving: Choice[str] = field(metadata=_on_resume("free", "saved"))
+    saving: Choice[Saving] = field(metadata=_on_resume("free", "saved"))
     """When checkpoints are written."""
     needed: Choice[int] = field(metadata=_on_resume("free", "memory"))
     """Bytes that a step needs at most, by estimate; 0: not known."""

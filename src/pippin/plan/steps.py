@@ -10,7 +10,7 @@ from pippin.data.batches import few_capacities, padded_lengths, training_order
 from pippin.machine.traits import DeviceTraits
 from pippin.plan.frozen import NOTHING
 from pippin.plan.layout import PACKED
-from pippin.plan.plan import NO_CAPACITIES, Choice, Plan
+from pippin.plan.plan import NO_CAPACITIES, Choice, Compiled, Plan, StepKind
 from pippin.recipe import Recipe
 
 EAGER: Final = "plain calls"
@@ -25,7 +25,7 @@ _EPOCHS = 5
 
 def choose_step(
     recipe: Recipe, traits: DeviceTraits, precision: str, layout: str, steps: int, frozen: str = NOTHING
-) -> Choice[str]:
+) -> Choice[StepKind]:
     """Captured where the device can and nothing in the step needs Python."""
     if not traits.captures_steps:
         return Choice(EAGER, "this device cannot record steps")
@@ -44,7 +44,7 @@ def choose_step(
     return Choice(CAPTURED, "each shape is recorded once and replayed: the GPU does not wait for Python")
 
 
-def choose_compiling(recipe: Recipe, precision: str, step: str) -> Choice[str]:
+def choose_compiling(recipe: Recipe, precision: str, step: str) -> Choice[Compiled]:
     """Allowed where it can pay; the run decides when it has seen its steps."""
     if recipe.torch_compile is False:
         return Choice(NEVER, "asked for by --torch_compile false")
