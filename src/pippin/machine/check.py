@@ -22,6 +22,14 @@ class Check:
     todo: str = ""
 
 
+def memory_check(found: str, is_little: bool) -> Check:
+    """The memory of the computer, and what to do where it is little."""
+    if not is_little:
+        return Check("memory", OK, found)
+    todo = "Start with --per_device_train_batch_size 8, and close other programs."
+    return Check("memory", NOTE, found, "enough for models like MiniLM; BERT-base needs care", todo)
+
+
 def release(text: str, parts: int = 2) -> tuple[int, ...]:
     """The leading numbers of a version, for comparing.
 
