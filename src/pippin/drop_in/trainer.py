@@ -25,7 +25,7 @@ from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for
 from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
 from pippin.drop_in.saving import SavesCheckpoints
 from pippin.drop_in.transaction import is_unfinished
-from pippin.drop_in.translation import MISSING, given_value
+from pippin.drop_in.translation import given_value
 from pippin.drop_in.whose import overrides
 from pippin.machine.awake import kept_awake
 from pippin.machine.drivers import get_backend
@@ -97,14 +97,13 @@ class Trainer(SavesCheckpoints):
 
     def add_callback(self, callback: Any) -> None:
         super().add_callback(callback)
-        given = given_value(self.args, "logging_dir") if "logging_dir" in MISSING else None
+        given = given_value(self.args, "logging_dir")
         for each in self.callback_handler.callbacks if given else ():
             if type(each).__name__ == "TensorBoardCallback" and each.logging_dir is None:
                 each.logging_dir = os.path.expanduser(str(given))
 
     def hyperparameter_search(self, *arguments: Any, **named: Any) -> Any:
-        scope = given_value(self.args, "ray_scope") if "ray_scope" in MISSING else None
-        with _variable("RAY_SCOPE", scope):
+        with _variable("RAY_SCOPE", given_value(self.args, "ray_scope")):
             return super().hyperparameter_search(*arguments, **named)
 
     # How rows go through the model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 #: The oldest torch that Pippin takes: the last for macOS 12.3.
@@ -36,10 +37,7 @@ def release(text: str, parts: int = 2) -> tuple[int, ...]:
     >>> release("2.13.0+cpu"), release("12.4"), release("15")
     ((2, 13), (12, 4), (15, 0))
     """
-    numbers = []
-    for part in text.split("+")[0].split(".")[:parts]:
-        digits = "".join(letter for letter in part if letter.isdigit())
-        numbers.append(int(digits or 0))
+    numbers = [int(re.sub(r"\D", "", part) or 0) for part in text.split("+")[0].split(".")[:parts]]
     return tuple(numbers + [0] * (parts - len(numbers)))
 
 

@@ -197,10 +197,8 @@ class Backend:
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether an error says that memory ran out, by the words that each device uses."""
-        text = str(error)
-        return isinstance(error, (RuntimeError, MemoryError)) and (
-            isinstance(error, MemoryError) or any(words in text for words in _OUT_OF_MEMORY)
-        )
+        said = isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)
+        return said or isinstance(error, MemoryError)
 
     def recorder(self) -> Recorder:
         """What records work, where ``captures_steps``."""

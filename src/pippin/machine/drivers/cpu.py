@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,8 +44,6 @@ class CpuBackend(Backend):
 
     def memory_now(self) -> int | None:
         try:  # Linux: pages resident now
-            import os
-
             return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except (OSError, ValueError, AttributeError):
             return self.memory_peak()
