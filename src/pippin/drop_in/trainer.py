@@ -218,7 +218,7 @@ class Trainer(SavesCheckpoints):
         with (
             kept_awake(True, lambda: None),
             self._safekeeping.minding_signals(minds_termination),
-            self._counting_fallbacks(),
+            self._backend.counting_fallbacks(self._tell_fallback) if self._backend else nullcontext(),
         ):
             try:
                 found = super().train(resume, *arguments, **named)
@@ -254,12 +254,8 @@ class Trainer(SavesCheckpoints):
         if not set(asked) - CHECKPOINTING_SETTINGS:
             self.model.gradient_checkpointing_enable(checkpointing_settings(asked, self._backend))
 
-    def _counting_fallbacks(self) -> Any:
-        if self._backend is None:
-            return nullcontext()
-        return self._backend.counting_fallbacks(
-            lambda name: say(f"{name} is not implemented on the device {self.args.device.type}: the CPU computes it.")
-        )
+    def _tell_fallback(self, name: str) -> None:
+        say(f"{name} is not implemented on the device {self.args.device.type}: the CPU computes it.")
 
     def get_batch_samples(self, *arguments: Any, **named: Any) -> Any:
         if self.state.global_step >= self.state.max_steps > 0:  # a finished run that is taken up again

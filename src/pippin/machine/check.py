@@ -31,14 +31,14 @@ def memory_check(found: str, is_little: bool) -> Check:
     return Check("memory", NOTE, found, "enough for models like MiniLM; BERT-base needs care", todo)
 
 
-def release(text: str, parts: int = 2) -> tuple[int, ...]:
-    """The leading numbers of a version, for comparing.
+def release(text: str) -> tuple[int, ...]:
+    """The two leading numbers of a version, for comparing.
 
     >>> release("2.13.0+cpu"), release("12.4"), release("15")
     ((2, 13), (12, 4), (15, 0))
     """
-    numbers = [int(re.sub(r"\D", "", part) or 0) for part in text.split("+")[0].split(".")[:parts]]
-    return tuple(numbers + [0] * (parts - len(numbers)))
+    parts = [*text.split("+")[0].split("."), "0"][:2]
+    return tuple(int(re.sub(r"\D", "", part) or 0) for part in parts)
 
 
 def dotted(numbers: tuple[int, ...]) -> str:

@@ -25,11 +25,8 @@ def mac_system_checks(machine: Machine) -> list[Check]:
 def mac_gpu_checks(machine: Machine) -> Iterator[Check]:
     """The Apple GPU as the installed torch sees it, in the order in which to put things right."""
     yield _gpu(machine)
-    if not is_arm(machine):
-        return
-    yield _bfloat16(machine)
-    yield _fallback(machine)
-    yield _watermarks(machine)
+    if is_arm(machine):
+        yield from (_bfloat16(machine), _fallback(machine), _watermarks(machine))
 
 
 def is_arm(machine: Machine) -> bool:

@@ -19,11 +19,8 @@ _MUCH_SWAP = 2 * 2**30
 
 def surroundings(machine: Machine) -> Iterator[Check]:
     """Every check of what a run needs around it; nothing where the machine does not tell."""
-    yield from _disk(machine)
-    yield from _swap(machine)
-    yield from _power(machine)
-    yield from _cache(machine)
-    yield from _hub(machine)
+    for look_at in (_disk, _swap, _power, _cache, _hub):
+        yield from look_at(machine)
 
 
 def disk_need(weights: int) -> int:

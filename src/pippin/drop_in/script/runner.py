@@ -100,13 +100,23 @@ def _exists(module: str) -> bool:
 
 @contextmanager
 def _our_lines_hidden() -> Iterator[None]:
+    """An error that comes out is shown from the script's first line on; one of its grammar has no lines at all."""
     try:
         yield
     except (PippinError, SystemExit):
         raise
     except BaseException as error:
         # Python itself is to show it and to choose the exit code: an interrupted process dies by the signal.
-        _hide_our_lines(error)
+        raised, lines, usual = error, error.__traceback__, sys.excepthook
+        while lines and lines.tb_frame.f_code.co_filename == __file__:
+            lines = lines.tb_next
+
+        def show(kind: type[BaseException], shown: BaseException, traceback: TracebackType | None) -> None:
+            if shown is raised:
+                shown, traceback = raised.with_traceback(lines), lines
+            usual(kind, shown, traceback)
+
+        sys.excepthook = show
         raise
 
 
@@ -145,17 +155,3 @@ def _read(script: str) -> bytes:
     if b"\0" in source:
         raise PippinError(f"{script} is no Python script: it is not text. Type: pippin exec SCRIPT.py …")
     return source
-
-
-def _hide_our_lines(error: BaseException) -> None:
-    """An error that comes out is shown from the script's first line on; one of its grammar has no lines at all."""
-    usual, lines = sys.excepthook, error.__traceback__
-    while lines and lines.tb_frame.f_code.co_filename == __file__:
-        lines = lines.tb_next
-
-    def show(kind: type[BaseException], shown: BaseException, traceback: TracebackType | None) -> None:
-        if shown is error:
-            shown, traceback = error.with_traceback(lines), lines
-        usual(kind, shown, traceback)
-
-    sys.excepthook = show

@@ -25,18 +25,11 @@ class CudaBackend(Backend):
     takes_fake_tensors = True
 
     def devices(self) -> list[DeviceTraits]:
-        if not torch.cuda.is_available():
-            return []
         found = []
-        for index in range(torch.cuda.device_count()):
-            facts = torch.cuda.get_device_properties(index)
-            problems = CudaBackend(index).precision_problems()
-            found.append(
-                replace(
-                    self.traits, name=facts.name, memory_bytes=facts.total_memory, bf16=facts.major >= 8,
-                    precision_problems=problems,
-                )
-            )  # fmt: skip
+        for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+            facts, problems = torch.cuda.get_device_properties(index), CudaBackend(index).precision_problems()
+            card = replace(self.traits, name=facts.name, memory_bytes=facts.total_memory, bf16=facts.major >= 8)
+            found.append(replace(card, precision_problems=problems))
         return found
 
     def is_built(self) -> bool:
