@@ -1,7 +1,4 @@
-"""CSV and TSV text into columns of strings. What a cell means is decided later, by what the column is for.
-
-Rows are never all held: they are looked through once for mistakes, then read once more by whoever wants them.
-"""
+"""CSV and TSV text into columns of strings. What a cell means is decided later, by what the column is for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What becomes of every setting of Hugging Face's TrainingArguments under Pippin's Trainer, in one table.
 
-docs/trainer_arguments.md is made from it, and so is what `--help` of a script says about names that transformers
-removed. Words are for people who have a script and wonder whether a setting of theirs still does something.
+docs/trainer_arguments.md is made from it, and so is what `--help` of a script says about former names.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ class AttentionLayout:
     attend: Attend | None
     """How packed rows attend; None where rows are padded."""
     packing: Packing | None = None
-    """Where the rows lie."""
     set_aside: tuple[torch.Tensor, torch.Tensor] | None = None
     """Keys and values of all tokens, from a layer that goes on with first tokens only."""
 

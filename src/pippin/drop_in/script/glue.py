@@ -75,8 +75,8 @@ def _splits(task: SequenceTask, data_dir: str | None) -> Any:
     texts = dict.fromkeys(task.text_columns, Value("string"))
     label = Value("float32") if task.regression else ClassLabel(names=list(task.classes))
     features = Features({**texts, "label": label, "idx": Value("int32")})
-    rows = {split: _columns(task, table) for split, table in tables.items() if table is not None}
-    return DatasetDict({split: Dataset.from_dict(columns, features=features) for split, columns in rows.items()})
+    found = {split: table for split, table in tables.items() if table is not None}
+    return DatasetDict({split: Dataset.from_dict(_columns(task, table), features) for split, table in found.items()})
 
 
 def _columns(task: SequenceTask, table: Table) -> dict[str, list[Any]]:

@@ -1,7 +1,4 @@
-"""The usual metrics of the package evaluate, with its names, arguments and results, without the Hub.
-
-scikit-learn computes them where it is installed, as in evaluate; without it the usual arguments still work.
-"""
+"""The usual metrics of the package evaluate, by its names: without the Hub, and where need be without scikit-learn."""
 
 from __future__ import annotations
 

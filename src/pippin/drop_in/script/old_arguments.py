@@ -34,14 +34,14 @@ def prepare_old_arguments(imports: AfterImport) -> None:
         imports.add(module, _translate_from_pretrained)
 
 
-def translating(function: Any, old: dict[str, str | None]) -> Callable[..., Any]:
+def translating(function: Callable[..., Any], old: dict[str, str | None]) -> Callable[..., Any]:
     """The function, with the old arguments that it no longer knows renamed or left out.
 
     >>> from_hub = translating(lambda path, token=None: (path, token), {"use_auth_token": "token", "task": None})
     >>> from_hub("glue", use_auth_token="secret", task="classification")
     ('glue', 'secret')
     """
-    code = function.__code__  # a function may take an argument, or take it out of its keywords by name
+    code = function.__code__  # type: ignore[attr-defined]  # an argument may also be taken out of keywords, by name
     gone = {name: new for name, new in old.items() if name not in (*code.co_varnames, *code.co_consts)}
 
     @functools.wraps(function)

@@ -124,7 +124,7 @@ class Backend:
         return nullcontext(Fallbacks())
 
     def seed(self, seed: int) -> None:
-        """Seed the device's generator."""
+        """Seed all of torch's generators, the device's among them."""
         import torch
 
         torch.manual_seed(seed)

@@ -63,11 +63,9 @@ class CpuBackend(Backend):
         return package_joules()
 
     def memory_peak(self) -> int | None:
-        try:  # Linux: unlike the next, not that of the process that started this one
+        with suppress(OSError, StopIteration):  # Linux: unlike the next, not that of the process that started this one
             lines = Path("/proc/self/status").read_text().splitlines()
             return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-        except (OSError, StopIteration):
-            pass
         try:
             import resource
         except ImportError:

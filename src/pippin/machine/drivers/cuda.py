@@ -74,10 +74,6 @@ class CudaBackend(Backend):
     def empty_cache(self) -> None:
         torch.cuda.empty_cache()
 
-    def seed(self, seed: int) -> None:
-        torch.manual_seed(seed)
-        torch.cuda.manual_seed_all(seed)
-
     def random_state(self) -> dict[str, torch.Tensor]:
         return {**super().random_state(), self.kind: torch.cuda.get_rng_state(self.device)}
 

@@ -132,10 +132,6 @@ class MpsBackend(Backend):
     def empty_cache(self) -> None:
         torch.mps.empty_cache()
 
-    def seed(self, seed: int) -> None:
-        torch.manual_seed(seed)
-        torch.mps.manual_seed(seed)
-
     def random_state(self) -> dict[str, torch.Tensor]:
         return {**super().random_state(), self.kind: torch.mps.get_rng_state()}
 
@@ -146,9 +142,7 @@ class MpsBackend(Backend):
 
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         # The device has no float64, and an asynchronous copy may read memory that is already freed.
-        if tensor.dtype == torch.float64:
-            tensor = tensor.float()
-        return tensor.to(self.device)
+        return (tensor.float() if tensor.dtype == torch.float64 else tensor).to(self.device)
 
     def lay_out(self, model: torch.nn.Module) -> None:
         # Convolutions misread weights that are not contiguous. Data is replaced, so that tied weights stay tied.
