@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,11 @@ class Trainer(SavesCheckpoints):
                 each.logging_dir = os.path.expanduser(str(given))
 
     def hyperparameter_search(self, *arguments: Any, **named: Any) -> Any:
-        with _variable("RAY_SCOPE", given_value(self.args, "ray_scope")):
+        scope = given_value(self.args, "ray_scope")
+        with ExitStack() as undone:
+            if scope is not None and "RAY_SCOPE" not in os.environ:  # where transformers reads it today
+                os.environ["RAY_SCOPE"] = scope
+                undone.callback(os.environ.pop, "RAY_SCOPE")
             return super().hyperparameter_search(*arguments, **named)
 
     # How rows go through the model
@@ -335,16 +339,3 @@ def _backend_of(device: torch.device) -> Backend | None:
         return get_backend(str(device))
     except KeyError:  # one of the many that transformers knows and Pippin does not
         return None
-
-
-@contextmanager
-def _variable(name: str, value: str | None) -> Iterator[None]:
-    """Within, a variable that transformers reads has this value, unless the user has set it."""
-    if value is None or name in os.environ:
-        yield
-        return
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]

@@ -41,7 +41,7 @@ def translating(function: Callable[..., Any], old: dict[str, str | None]) -> Cal
     >>> from_hub("glue", use_auth_token="secret", task="classification")
     ('glue', 'secret')
     """
-    code = function.__code__  # type: ignore[attr-defined]  # an argument may also be taken out of keywords, by name
+    code = function.__code__  # an argument may also be taken out of keywords, by name
     gone = {name: new for name, new in old.items() if name not in (*code.co_varnames, *code.co_consts)}
 
     @functools.wraps(function)
