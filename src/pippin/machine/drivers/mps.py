@@ -13,13 +13,8 @@ import torch
 
 from pippin.errors import PippinError
 from pippin.machine.check import release
+from pippin.machine.drivers import mps_guards
 from pippin.machine.drivers.base import Backend, CheckpointContexts
-from pippin.machine.drivers.mps_guards import (
-    ask_for_norm_input_gradients,
-    flatten_linears,
-    refuse_lstm_dropout,
-    same_randomness,
-)
 from pippin.machine.drivers.mps_memory import HIGH, LOW, NO_LIMIT, MemoryWatch, has_no_limit, watermark_problem
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.faults import FLAT_LINEARS, LOST_BIAS, LSTM_DROPOUT, NORM_GRADIENTS, MacFacts, precision_problems
@@ -155,17 +150,17 @@ class MpsBackend(Backend):
                     setattr(module, name, buffer.float())
         mac = facts()
         if any(hazard.is_on(mac) for hazard in FLAT_LINEARS):
-            flatten_linears(model, LOST_BIAS.is_on(mac))
+            mps_guards.flatten_linears(model, LOST_BIAS.is_on(mac))
 
     def checkpoint_contexts(self) -> CheckpointContexts | None:
-        return same_randomness
+        return mps_guards.same_randomness
 
     def guard(self, model: torch.nn.Module) -> None:
         mac = facts()
         if LSTM_DROPOUT.is_on(mac):
-            refuse_lstm_dropout(model)
+            mps_guards.refuse_lstm_dropout(model)
         if NORM_GRADIENTS.is_on(mac):
-            ask_for_norm_input_gradients(model)
+            mps_guards.ask_for_norm_input_gradients(model)
 
 
 def facts() -> MacFacts:
