@@ -19,7 +19,7 @@ def test_the_counters_of_all_processors_are_added(tmp_path):
 
 @pytest.mark.parametrize(("said", "watts"), [("78.31", 78.31), ("[N/A]", None), ("", None)])
 def test_an_nvidia_card(monkeypatch, said, watts):
-    monkeypatch.setattr(power, "_said", lambda *command: said)
+    monkeypatch.setattr(power, "ask", lambda *command: said)
     assert power.nvidia_watts(0) == watts
 
 
@@ -29,9 +29,9 @@ def test_an_nvidia_card(monkeypatch, said, watts):
 )
 def test_a_mac_on_its_battery(monkeypatch, outside, current, watts):
     said = f'"ExternalConnected" = {outside}\n"InstantAmperage" = {current}\n"Voltage" = 12000\n'
-    monkeypatch.setattr(power, "_said", lambda *command: said)
+    monkeypatch.setattr(power, "ask", lambda *command: said)
     assert power.battery_watts() == watts
 
 
 def test_a_tool_that_is_not_there():
-    assert power._said("no-such-tool-anywhere") == ""
+    assert power.ask("no-such-tool-anywhere") == ""

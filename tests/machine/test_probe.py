@@ -104,7 +104,7 @@ def test_low_power_mode_of_a_mac(monkeypatch, answer, expected):
 def test_a_python_for_older_systems_is_not_believed(monkeypatch, said, expected):
     """macOS tells such a Python 10.16, whatever it is."""
     monkeypatch.setattr(system.platform, "mac_ver", lambda: (said, ("", "", ""), "x86_64"))
-    monkeypatch.setattr(system, "_ask", lambda *command: "13.6.1" if "sw_vers" in command else "")
+    monkeypatch.setattr(system, "ask", lambda *command: "13.6.1" if "sw_vers" in command else "")
     assert system.macos_release() == expected
 
 

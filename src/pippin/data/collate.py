@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -80,14 +80,14 @@ class Shapes:
         # Sequences after the rows take up the rest; their number is the same for every batch of this capacity.
         missing, most = capacity - batch.tokens, -(-capacity // self.longest)
         ends = torch.arange(1, most + 1, dtype=torch.int32).mul_(self.longest).clamp_(max=missing).add_(batch.tokens)
-        fill = {"input_ids": pad_token}
+        pad = torch.nn.functional.pad
         inputs = {
-            name: torch.nn.functional.pad(tensor, (0, missing), value=fill.get(name, 0))
+            name: pad(tensor, (0, missing), value=pad_token if name == "input_ids" else 0)
             for name, tensor in batch.inputs.items()
         }
         labels = batch.labels
         if labels is not None and labels.ndim == 2:
-            labels = torch.nn.functional.pad(labels, (0, missing), value=NO_LABEL)
+            labels = pad(labels, (0, missing), value=NO_LABEL)
         packing = replace(packing, starts=torch.cat([packing.starts, ends]), longest=self.longest)
         return replace(batch, inputs=inputs, labels=labels, packing=packing)
 
@@ -137,34 +137,29 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
 
     lengths = _lengths(encoded, rows)
     width = int(padded_lengths(lengths.max(), pad_lengths))
-    tokens = np.full((len(rows), width), encoded.pad_token, dtype=np.int64)
     mask = np.arange(width)[None, :] < lengths[:, None]
     if encoded.pad_left:
         mask = mask[:, ::-1]
+
+    def padded(values: np.ndarray, padding: int, kind: Any = np.int64) -> torch.Tensor:
+        whole = np.full((len(rows), width), padding, kind)
+        whole[mask] = values
+        return torch.from_numpy(whole)
+
     places = places_of(encoded, rows)
-    tokens[mask] = encoded.tokens[places]
     inputs = {
-        "input_ids": torch.from_numpy(tokens),
+        "input_ids": padded(encoded.tokens[places], encoded.pad_token),
         "attention_mask": torch.from_numpy(mask.astype(np.int64, order="C")),
     }
     if encoded.token_type_ids is not None:
-        token_type_ids = np.zeros((len(rows), width), dtype=np.int64)
-        token_type_ids[mask] = encoded.token_type_ids[places]
-        inputs["token_type_ids"] = torch.from_numpy(token_type_ids)
-    labels = labels_of(encoded, rows)
-    if labels is not None and encoded.per_token:
-        padded = torch.full((len(rows), width), NO_LABEL, dtype=labels.dtype)
-        padded[torch.from_numpy(mask.copy())] = labels
-        labels = padded
-    return Batch(inputs, labels, rows)
+        inputs["token_type_ids"] = padded(encoded.token_type_ids[places], 0)
+    if encoded.labels is None or not encoded.per_token:
+        return Batch(inputs, labels_of(encoded, rows), rows)
+    return Batch(inputs, padded(encoded.labels[places], NO_LABEL, encoded.labels.dtype), rows)
 
 
 def pack(
-    encoded: Encoded,
-    rows: np.ndarray,
-    first_position: int = 0,
-    in_groups: bool = False,
-    equal_lengths: bool = False,
+    encoded: Encoded, rows: np.ndarray, first_position: int = 0, in_groups: bool = False, equal_lengths: bool = False
 ) -> Batch:
     """Lay some rows end to end in one line, shortest first; positions count from ``first_position`` in each.
 
@@ -182,10 +177,7 @@ def pack(
         counted = tokens != encoded.pad_token
         before = np.concatenate([[0], np.cumsum(counted)])
         positions = (before[:-1] - np.repeat(before[starts[:-1]], lengths) + 1) * counted + first_position - 1
-    inputs = {
-        "input_ids": torch.from_numpy(tokens)[None],
-        "position_ids": torch.from_numpy(positions)[None],
-    }
+    inputs = {"input_ids": torch.from_numpy(tokens)[None], "position_ids": torch.from_numpy(positions)[None]}
     if encoded.token_type_ids is not None:
         inputs["token_type_ids"] = torch.from_numpy(encoded.token_type_ids[places].astype(np.int64))[None]
     labels = labels_of(encoded, rows)

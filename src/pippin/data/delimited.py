@@ -1,7 +1,4 @@
-"""CSV and TSV text into columns of strings. What a cell means is decided later, by what the column is for.
-
-Rows are never all held: they are looked through once for mistakes, then read once more by whoever wants them.
-"""
+"""CSV and TSV text into columns of strings. What a cell means is decided later, by what the column is for."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -134,23 +132,17 @@ def _bare(lines: Lines) -> Iterator[Row]:
 def _tabbed(lines: Lines, quoted: Rows) -> tuple[Rows, _Survey]:
     """Rows of a TSV. Some quote as CSV does; in many a quote is a part of the text, also at a cell's start."""
     bare = partial(_bare, lines)
-    as_bare = _look_through(bare())
-    if not any(cell.startswith('"') for line in lines() if '"' in line for cell in line.split("\t")):
+    as_bare, as_quoted = _look_through(bare()), None
+    if any(cell.startswith('"') for line in lines() if '"' in line for cell in line.split("\t")):
+        with suppress(_BadQuote):
+            as_quoted = _look_through(quoted())
+    if as_quoted is None or as_quoted.uneven:
         return bare, as_bare
-    try:
-        as_quoted = _look_through(quoted())
-    except _BadQuote:
-        return bare, as_bare
-    if as_quoted.uneven:
-        return bare, as_bare
-
-    def holds_tabs() -> bool:
-        return any("\t" in cell for cells, _, _ in quoted() for cell in cells)
-
     # Where each line is a whole row already, a quoted cell over several lines would swallow rows.
-    if not as_bare.uneven and (as_quoted.count != as_bare.count or holds_tabs()):
-        return bare, as_bare
-    return quoted, as_quoted
+    swallows = not as_bare.uneven and (
+        as_quoted.count != as_bare.count or any("\t" in cell for cells, _, _ in quoted() for cell in cells)
+    )
+    return (bare, as_bare) if swallows else (quoted, as_quoted)
 
 
 def _without_blanks(rows: Iterable[Row]) -> Iterator[Row]:
@@ -174,8 +166,7 @@ def _look_through(rows: Iterator[Row]) -> _Survey:
     for number, row in enumerate(rows, 1):
         cells, first, last = row
         survey.count += 1
-        if first != last:
-            survey.has_long_rows = True
+        survey.has_long_rows |= first != last
         if len(cells) != width:
             survey.uneven += 1
             if survey.uneven <= _MOST_SHOWN:

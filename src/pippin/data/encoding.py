@@ -29,7 +29,6 @@ class Encoded:
 
     tokens: np.ndarray
     token_type_ids: np.ndarray | None
-    """token_type_ids, for models that have them."""
     offsets: np.ndarray
     labels: np.ndarray | None
     """One for each row, or one for each token."""

@@ -1,7 +1,4 @@
-"""The bytes of a text file into characters; what is no text, or text of another encoding, is named.
-
-Bytes come and characters go block by block, so a file may be larger than the memory.
-"""
+"""The bytes of a text file into characters, block by block; what is no text, or of another encoding, is named."""
 
 from __future__ import annotations
 

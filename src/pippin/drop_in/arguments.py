@@ -1,8 +1,4 @@
-"""Hugging Face's TrainingArguments, with the names that newer releases of transformers dropped.
-
-A former name becomes today's before transformers looks at anything, and can still be read under its own. Where the
-installed transformers has a name itself, what becomes of it is left to transformers.
-"""
+"""Hugging Face's TrainingArguments, with the names that newer releases of transformers dropped."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """What becomes of every setting of Hugging Face's TrainingArguments under Pippin's Trainer, in one table.
 
-docs/trainer_arguments.md is made from it, and so is what `--help` of a script says about names that transformers
-removed. Words are for people who have a script and wonder whether a setting of theirs still does something.
+docs/trainer_arguments.md is made from it, and so is what `--help` of a script says about former names.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 #: transformers' own code does what the setting says.
@@ -40,16 +40,7 @@ class Removed:
     treatment: Treatment
 
 
-def _honoured(words: str) -> Treatment:
-    return Treatment(HONOURED, words)
-
-
-def _engine(words: str) -> Treatment:
-    return Treatment(ENGINE, words)
-
-
-def _idle(words: str) -> Treatment:
-    return Treatment(IDLE, words)
+_honoured, _engine, _idle = (partial(Treatment, status) for status in (HONOURED, ENGINE, IDLE))
 
 
 def _refused(when: str, words: str) -> Treatment:
@@ -259,31 +250,23 @@ GROUPS: dict[str, dict[str, Treatment]] = {
 }
 TODAY: dict[str, Treatment] = {name: treatment for group in GROUPS.values() for name, treatment in group.items()}
 
-#: The release that brought a field, for those newer than the oldest transformers that Pippin works with.
-SINCE = {
-    "eval_strategy": "4.41",
-    "batch_eval_metrics": "4.41",
-    "restore_callback_states_from_checkpoint": "4.41",
-    "eval_on_start": "4.42",
-    "eval_use_gather_object": "4.43",
-    "torch_empty_cache_steps": "4.43",
-    "use_liger_kernel": "4.45",
-    "include_for_metrics": "4.46",
-    "average_tokens_across_devices": "4.47",
-    "hub_revision": "4.53",
-    "liger_kernel_config": "4.53",
-    "parallelism_config": "4.56",
-    "project": "4.57",
-    "trackio_space_id": "4.57",
-    "use_cache": "5.0",
-    "enable_jit_checkpoint": "5.0",
-    "train_sampling_strategy": "5.2",
-    "ddp_static_graph": "5.6",
-    "trackio_bucket_id": "5.6",
-    "trackio_static_space_id": "5.6",
-    "dataloader_multiprocessing_context": "5.15",
-    "dataloader_in_order": "5.15",
+#: Fields newer than the oldest transformers that Pippin works with, by the release that brought them.
+_BROUGHT = {
+    "4.41": ("eval_strategy", "batch_eval_metrics", "restore_callback_states_from_checkpoint"),
+    "4.42": ("eval_on_start",),
+    "4.43": ("eval_use_gather_object", "torch_empty_cache_steps"),
+    "4.45": ("use_liger_kernel",),
+    "4.46": ("include_for_metrics",),
+    "4.47": ("average_tokens_across_devices",),
+    "4.53": ("hub_revision", "liger_kernel_config"),
+    "4.56": ("parallelism_config",),
+    "4.57": ("project", "trackio_space_id"),
+    "5.0": ("use_cache", "enable_jit_checkpoint"),
+    "5.2": ("train_sampling_strategy",),
+    "5.6": ("ddp_static_graph", "trackio_bucket_id", "trackio_static_space_id"),
+    "5.15": ("dataloader_multiprocessing_context", "dataloader_in_order"),
 }
+SINCE = {name: release for release, names in _BROUGHT.items() for name in names}
 
 _OPTIONAL_TEXT, _OPTIONAL_NUMBER, _OPTIONAL_SWITCH = str | None, int | None, bool | None
 _AUTOCAST = _refused("for `apex`, which is gone", "torch's own autocast is the only one.")

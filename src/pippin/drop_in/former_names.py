@@ -30,22 +30,13 @@ def fields_of(names: tuple[str, ...], for_parser: bool = False) -> dict[str, Fie
 
     What was handed over to a field of today is no argument of a copy: there, that field counts.
     """
-    made = make_dataclass(
-        "FormerNames",
-        [
-            (
-                name,
-                REMOVED[name].kind,
-                field(
-                    default=REMOVED[name].default,
-                    init=for_parser or name not in HANDED_OVER,
-                    metadata={"help": _help(name)},
-                ),
-            )
-            for name in names
-        ],
-    )
-    return dict(getattr(made, _FIELDS))
+
+    def made(name: str) -> tuple[str, Any, Any]:
+        init = for_parser or name not in HANDED_OVER
+        former = field(default=REMOVED[name].default, init=init, metadata={"help": _help(name)})
+        return name, REMOVED[name].kind, former
+
+    return dict(getattr(make_dataclass("FormerNames", map(made, names)), _FIELDS))
 
 
 class _InitSignature:

@@ -19,7 +19,7 @@ import torch
 from pippin.data.batches import padded_lengths
 from pippin.data.collate import packing_of
 from pippin.machine.drivers.base import Backend
-from pippin.models.dropout import drop
+from pippin.models.dropout import QuickDropout
 from pippin.models.families import Family, attention_window
 from pippin.models.first_token import read_first_tokens
 from pippin.models.network import ATTEND
@@ -28,6 +28,7 @@ from pippin.models.registry import AttentionLayout, registered_attention
 #: Inputs that may come; any other one, where it is not None, is for the model's own forward.
 _ROWS = ("input_ids", "attention_mask", "token_type_ids")
 _BESIDE = ("labels", "num_items_in_batch")
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 #: Set by transformers for gradient checkpointing; it asks for gradients, whatever the rows look like.
 _HARMLESS_HOOK = "make_inputs_require_grads"
 #: Widths that padded batches are cut down to, where a device does not like many shapes.
@@ -190,7 +191,7 @@ class PackedForward:
         for module in self._modules:
             module.__dict__["pippin_layout"] = self.layout
         for module in dropouts:
-            module.__dict__["forward"] = functools.partial(_drop, module)
+            module.__dict__["forward"] = functools.partial(QuickDropout.forward, module)
         hooks = read_first_tokens(self.model, self.family, self.layout)
         self.layout.packing, self.layout.set_aside = packing, None
         config._attn_implementation = registered_attention(self.layout, own)
@@ -207,21 +208,12 @@ class PackedForward:
                 del module.__dict__["pippin_layout"]
 
 
-def _drop(module: torch.nn.Dropout, tensor: torch.Tensor) -> torch.Tensor:
-    return drop(tensor, module.p) if module.training else tensor
-
-
 def hooks_of(modules: Iterable[torch.nn.Module]) -> frozenset[int]:
     """The numbers of all hooks on a model's parts that might look at what goes through."""
     return frozenset(
         number
         for module in modules
-        for hooks in (
-            module._forward_hooks,
-            module._forward_pre_hooks,
-            module._backward_hooks,
-            module._backward_pre_hooks,
-        )
+        for hooks in (getattr(module, name) for name in _HOOKS)
         for number, hook in hooks.items()
         if getattr(hook, "__name__", "") != _HARMLESS_HOOK
     )

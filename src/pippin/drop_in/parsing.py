@@ -47,7 +47,8 @@ def _knowing_flags(usual: Callable[..., Any]) -> Callable[..., Any]:
         for kind in self.dataclass_types:
             for name, field in fields_of(taken_by(kind, named - _taken(self)), for_parser=True).items():
                 self._parse_dataclass_field(self, field)
-                _forget_default(self, name)
+                for action in (action for action in self._actions if action.dest == name):
+                    action.default, action.former = argparse.SUPPRESS, True  # not given, it leaves no trace
         return usual(self, args, namespace)
 
     return parse_known_args
@@ -58,14 +59,6 @@ def _taken(parser: Any) -> set[str]:
     return {action.dest for action in parser._actions} | {
         option.lstrip("-").replace("-", "_") for option in parser._option_string_actions
     }
-
-
-def _forget_default(parser: Any, name: str) -> None:
-    """A former flag that is not given leaves no trace."""
-    for action in parser._actions:
-        if action.dest == name:
-            action.default = argparse.SUPPRESS
-            action.former = True
 
 
 def _filling_from_flags(usual: Callable[..., Any]) -> Callable[..., Any]:

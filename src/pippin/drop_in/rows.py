@@ -37,18 +37,16 @@ def forward_for(
 def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
     if backend is None:
         return f"the device {args.device.type} is not one that Pippin knows"
-    if args.world_size > 1 or args.n_gpu > 1:
-        return "several processes or GPUs share the work"
-    if args.torch_compile:
-        return "torch_compile compiles the model's own forward"
-    if getattr(args, "use_liger_kernel", False):
-        return "use_liger_kernel replaces parts of the model"
-    if args.neftune_noise_alpha:
-        return "neftune_noise_alpha scales its noise by a row's padded length"
-    if args.full_determinism and backend.traits.packed_attention == "kernel":
-        return "full_determinism rules out the device's own attention"
-    problem = _problem_of_model(model)
-    if problem is None and backend.traits.packed_attention == "kernel":
+    by_kernel = backend.traits.packed_attention == "kernel"
+    problems = {
+        "several processes or GPUs share the work": args.world_size > 1 or args.n_gpu > 1,
+        "torch_compile compiles the model's own forward": args.torch_compile,
+        "use_liger_kernel replaces parts of the model": getattr(args, "use_liger_kernel", False),
+        "neftune_noise_alpha scales its noise by a row's padded length": args.neftune_noise_alpha,
+        "full_determinism rules out the device's own attention": args.full_determinism and by_kernel,
+    }
+    problem = next((words for words, holds in problems.items() if holds), None) or _problem_of_model(model)
+    if problem is None and by_kernel:
         config = _core(model).config
         if config.hidden_size // config.num_attention_heads % 8:
             return "the device's own attention wants heads of another width"
@@ -67,9 +65,8 @@ def _problem_of_model(model: Any) -> str | None:
 
     expected = AutoModelForSequenceClassification._model_mapping.get(type(config), None)
     if type(core) is not expected:
-        is_theirs = type(core).__module__.partition(".")[0] == "transformers"
         name = type(core).__name__
-        if is_theirs:
+        if type(core).__module__.partition(".")[0] == "transformers":
             return f"only sequence classifiers can be packed, and {name} is another kind of model"
         return f"{name} is not a class of transformers' own, and may do more than its classifiers do"
     if _is_patched(core) or getattr(core, "_compiled_call_impl", None) is not None:

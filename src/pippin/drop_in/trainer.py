@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for
 from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
 from pippin.drop_in.saving import SavesCheckpoints
 from pippin.drop_in.transaction import is_unfinished
-from pippin.drop_in.translation import MISSING, given_value
+from pippin.drop_in.translation import given_value
 from pippin.drop_in.whose import overrides
 from pippin.machine.awake import kept_awake
 from pippin.machine.drivers import get_backend
@@ -97,14 +97,17 @@ class Trainer(SavesCheckpoints):
 
     def add_callback(self, callback: Any) -> None:
         super().add_callback(callback)
-        given = given_value(self.args, "logging_dir") if "logging_dir" in MISSING else None
+        given = given_value(self.args, "logging_dir")
         for each in self.callback_handler.callbacks if given else ():
             if type(each).__name__ == "TensorBoardCallback" and each.logging_dir is None:
                 each.logging_dir = os.path.expanduser(str(given))
 
     def hyperparameter_search(self, *arguments: Any, **named: Any) -> Any:
-        scope = given_value(self.args, "ray_scope") if "ray_scope" in MISSING else None
-        with _variable("RAY_SCOPE", scope):
+        scope = given_value(self.args, "ray_scope")
+        with ExitStack() as undone:
+            if scope is not None and "RAY_SCOPE" not in os.environ:  # where transformers reads it today
+                os.environ["RAY_SCOPE"] = scope
+                undone.callback(os.environ.pop, "RAY_SCOPE")
             return super().hyperparameter_search(*arguments, **named)
 
     # How rows go through the model
@@ -219,7 +222,7 @@ class Trainer(SavesCheckpoints):
         with (
             kept_awake(True, lambda: None),
             self._safekeeping.minding_signals(minds_termination),
-            self._counting_fallbacks(),
+            self._backend.counting_fallbacks(self._tell_fallback) if self._backend else nullcontext(),
         ):
             try:
                 found = super().train(resume, *arguments, **named)
@@ -255,12 +258,8 @@ class Trainer(SavesCheckpoints):
         if not set(asked) - CHECKPOINTING_SETTINGS:
             self.model.gradient_checkpointing_enable(checkpointing_settings(asked, self._backend))
 
-    def _counting_fallbacks(self) -> Any:
-        if self._backend is None:
-            return nullcontext()
-        return self._backend.counting_fallbacks(
-            lambda name: say(f"{name} is not implemented on the device {self.args.device.type}: the CPU computes it.")
-        )
+    def _tell_fallback(self, name: str) -> None:
+        say(f"{name} is not implemented on the device {self.args.device.type}: the CPU computes it.")
 
     def get_batch_samples(self, *arguments: Any, **named: Any) -> Any:
         if self.state.global_step >= self.state.max_steps > 0:  # a finished run that is taken up again
@@ -340,16 +339,3 @@ def _backend_of(device: torch.device) -> Backend | None:
         return get_backend(str(device))
     except KeyError:  # one of the many that transformers knows and Pippin does not
         return None
-
-
-@contextmanager
-def _variable(name: str, value: str | None) -> Iterator[None]:
-    """Within, a variable that transformers reads has this value, unless the user has set it."""
-    if value is None or name in os.environ:
-        yield
-        return
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]

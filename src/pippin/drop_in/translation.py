@@ -1,4 +1,7 @@
-"""What former names mean today: their values go into today's fields before transformers looks at anything."""
+"""What former names mean today: their values go into today's fields before transformers looks at anything.
+
+Where the installed transformers has a name itself, what becomes of it is left to transformers.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 #: The oldest torch that Pippin takes: the last for macOS 12.3.
@@ -22,17 +23,22 @@ class Check:
     todo: str = ""
 
 
-def release(text: str, parts: int = 2) -> tuple[int, ...]:
-    """The leading numbers of a version, for comparing.
+def memory_check(found: str, is_little: bool) -> Check:
+    """The memory of the computer, and what to do where it is little."""
+    if not is_little:
+        return Check("memory", OK, found)
+    todo = "Start with --per_device_train_batch_size 8, and close other programs."
+    return Check("memory", NOTE, found, "enough for models like MiniLM; BERT-base needs care", todo)
+
+
+def release(text: str) -> tuple[int, ...]:
+    """The two leading numbers of a version, for comparing.
 
     >>> release("2.13.0+cpu"), release("12.4"), release("15")
     ((2, 13), (12, 4), (15, 0))
     """
-    numbers = []
-    for part in text.split("+")[0].split(".")[:parts]:
-        digits = "".join(letter for letter in part if letter.isdigit())
-        numbers.append(int(digits or 0))
-    return tuple(numbers + [0] * (parts - len(numbers)))
+    parts = [*text.split("+")[0].split("."), "0"][:2]
+    return tuple(int(re.sub(r"\D", "", part) or 0) for part in parts)
 
 
 def dotted(numbers: tuple[int, ...]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.check import BAD, NOTE, OK, OLDEST_TORCH, Check, release
+from pippin.machine.check import BAD, NOTE, OK, OLDEST_TORCH, Check, memory_check, release
 from pippin.machine.known_problems import known_problems
 from pippin.machine.mac_checks import is_arm, mac_gpu_checks, mac_memory, mac_system_checks
 from pippin.machine.machine import MISSING, Machine
 from pippin.machine.surroundings import surroundings
-from pippin.machine.traits import CUDA, DeviceTraits
+from pippin.machine.traits import CUDA
 from pippin.text import memory
 
 _OLDEST_PYTHON, _OLDEST_TRANSFORMERS = (3, 10), (4, 40)
@@ -25,7 +25,8 @@ _LITTLE_MEMORY = 8 * 2**30
 def examine(machine: Machine) -> list[Check]:
     """All that matters on this computer, in the order in which to put it right."""
     mac = machine.system == "Darwin"
-    first, *rest = mac_system_checks(machine) if mac else [_processor(machine)]
+    processor = Check("processor", OK, f"{machine.chip or machine.architecture}, {machine.cpu_cores} cores")
+    first, *rest = mac_system_checks(machine) if mac else [processor]
     checks = [first, _python_version(machine), *rest, _torch(machine)]
     if machine.torch != MISSING:
         checks += _wheel(machine)
@@ -39,14 +40,6 @@ def examine(machine: Machine) -> list[Check]:
 def is_ready(checks: list[Check]) -> bool:
     """Whether nothing stands in the way."""
     return all(check.status != BAD for check in checks)
-
-
-def _processor(machine: Machine) -> Check:
-    return Check("processor", OK, f"{machine.chip or machine.architecture}, {machine.cpu_cores} cores")
-
-
-def _tried(device: DeviceTraits) -> str:
-    return "" if device.trouble is None else "; a small training step on it was right"
 
 
 def _python_version(machine: Machine) -> Check:
@@ -107,7 +100,8 @@ def _cards(machine: Machine) -> Iterator[Check]:
         else:
             size = f", {memory(card.memory_bytes)}" if card.memory_bytes else ""
             bf16 = "bfloat16" if card.bf16 else "no bfloat16: use --fp16 for half precision"
-            yield Check("GPU", OK, f"{card.name}{size}, {bf16}{_tried(card)}")
+            tried = "" if card.trouble is None else "; a small training step on it was right"
+            yield Check("GPU", OK, f"{card.name}{size}, {bf16}{tried}")
     if not cards and CUDA in machine.torch_builds:
         why = "torch was built for CUDA and finds no card; training runs on the CPU"
         yield Check("GPU", NOTE, "none found", why, "Where there is a card: check the driver with `nvidia-smi`.")
@@ -128,12 +122,8 @@ def _cpu(machine: Machine) -> Iterator[Check]:
 def _memory(machine: Machine) -> Iterator[Check]:
     if machine.memory_bytes is None:
         return
-    found = memory(machine.memory_bytes)
-    if machine.memory_bytes < _LITTLE_MEMORY and not any(device.is_gpu for device in machine.devices):
-        todo = "Start with --per_device_train_batch_size 8, and close other programs."
-        yield Check("memory", NOTE, found, "enough for models like MiniLM; BERT-base needs care", todo)
-    else:
-        yield Check("memory", OK, found)
+    has_gpu = any(device.is_gpu for device in machine.devices)
+    yield memory_check(memory(machine.memory_bytes), machine.memory_bytes < _LITTLE_MEMORY and not has_gpu)
 
 
 def _packages(machine: Machine) -> Iterator[Check]:

@@ -57,10 +57,6 @@ class Remedy(str, Enum):
     ADVICE = "nothing: it is slow, large or loud, but not wrong, and the doctor says what helps"
 
 
-def _never(work: Work) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Hazard:
     name: str
@@ -78,7 +74,7 @@ class Hazard:
     fixed_in_macos: tuple[int, int] | None = None
     generations: tuple[int, ...] = ()
     """Of chips that have it; empty: all."""
-    met_by: Callable[[Work], bool] = _never
+    met_by: Callable[[Work], bool] = lambda work: False
     """Whether a job would meet it, where the plan can tell."""
     most_rows: Callable[[Work], int] | None = None
     """For fewer rows: how many are safe at once; 0: not even one."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pippin.machine.check import BAD, NOTE, OK, Check, dotted, release
+from pippin.machine.check import BAD, NOTE, OK, Check, dotted, memory_check, release
+from pippin.machine.chips import gpu_budget
 from pippin.machine.drivers import FALLBACK_VARIABLE, is_fallback_value
-from pippin.machine.drivers.mps import NO_LIMIT
-from pippin.machine.drivers.mps_memory import HIGH, LOW, has_no_limit, watermark_problem
+from pippin.machine.drivers.mps_memory import HIGH, LOW, NO_LIMIT, has_no_limit, watermark_problem
 from pippin.machine.faults import MacFacts, precision_problems
 from pippin.machine.machine import MISSING, Machine
 from pippin.machine.releases import macos_floor, newest_torch
@@ -25,11 +25,8 @@ def mac_system_checks(machine: Machine) -> list[Check]:
 def mac_gpu_checks(machine: Machine) -> Iterator[Check]:
     """The Apple GPU as the installed torch sees it, in the order in which to put things right."""
     yield _gpu(machine)
-    if not is_arm(machine):
-        return
-    yield _bfloat16(machine)
-    yield _fallback(machine)
-    yield _watermarks(machine)
+    if is_arm(machine):
+        yield from (_bfloat16(machine), _fallback(machine), _watermarks(machine))
 
 
 def is_arm(machine: Machine) -> bool:
@@ -54,9 +51,8 @@ def _python_architecture(machine: Machine) -> Check:
     why = "this Python is translated by Rosetta, and torch cannot reach the GPU from it"
     if machine.in_conda:
         todo = "CONDA_SUBDIR=osx-arm64 conda create -n pippin python=3.12 && conda activate pippin"
-        return Check(
-            "Python", BAD, found + " (conda osx-64)", why, todo + " && conda config --env --set subdir osx-arm64"
-        )
+        todo += " && conda config --env --set subdir osx-arm64"
+        return Check("Python", BAD, found + " (conda osx-64)", why, todo)
     todo = "Install the universal Python from python.org, then: arch -arm64 python3 -m venv .venv"
     return Check("Python", BAD, found, why, todo)
 
@@ -77,18 +73,16 @@ def _macos(machine: Machine) -> Check:
 
 def _gpu(machine: Machine) -> Check:
     device = next((device for device in machine.devices if device.mac), None)
-    if device is not None and device.trouble is None:
-        return Check("Apple GPU", OK, "torch finds it; nothing was tried on it")
-    if device is not None and not device.trouble:
-        return Check("Apple GPU", OK, "torch uses it, and a small training step on it was right")
     if device is not None and device.trouble:
         todo = "Update torch; if it stays, report it to PyTorch with this text."
         return Check("Apple GPU", BAD, device.trouble, "a small training step on it failed", todo)
+    if device is not None:
+        tried = "torch uses it, and a small training step on it was right"
+        return Check("Apple GPU", OK, "torch finds it; nothing was tried on it" if device.trouble is None else tried)
     if MPS not in machine.torch_builds:
         if not is_arm(machine):
-            return Check(
-                "Apple GPU", BAD, "none", "Intel Macs have none that torch can use", "See the processor above."
-            )
+            why = "Intel Macs have none that torch can use"
+            return Check("Apple GPU", BAD, "none", why, "See the processor above.")
         why = "this torch was built without it (an x86_64 or a conda build)"
         return Check("Apple GPU", BAD, "not built", why, "pip install --force-reinstall torch, in an arm64 Python")
     why = "torch was built for it and does not find it; macOS is too old, or there is no GPU (a virtual machine)"
@@ -121,9 +115,7 @@ def _fallback(machine: Machine) -> Check:
 
 def _watermarks(machine: Machine) -> Check:
     found = ", ".join(f"{name}={machine.variables[name]}" for name in (HIGH, LOW) if machine.variables.get(name))
-    problem = watermark_problem(machine.variables)
-    if has_no_limit(machine.variables):
-        problem = NO_LIMIT
+    problem = NO_LIMIT if has_no_limit(machine.variables) else watermark_problem(machine.variables)
     if problem:
         return Check("memory limits", BAD, found, problem, f"unset {HIGH} {LOW}")
     return Check("memory limits", OK, found or "torch's own")
@@ -134,15 +126,9 @@ def mac_memory(machine: Machine) -> Iterator[Check]:
     if machine.memory_bytes is None:
         return
     known = next((device.memory_bytes for device in machine.devices if device.mac), None)
-    # Read off published out-of-memory messages: two thirds of the memory, three quarters on large machines.
-    share = 3 / 4 if machine.memory_bytes > 36 * 2**30 else 2 / 3
-    for_gpu = memory(known) if known else f"about {memory(int(machine.memory_bytes * share))}"
+    for_gpu = memory(known) if known else f"about {memory(gpu_budget(machine.memory_bytes))}"
     budget = memory(machine.memory_bytes) + (f", of which the GPU may use {for_gpu}" if is_arm(machine) else "")
-    if machine.memory_bytes < 12 * 2**30:
-        todo = "Start with --per_device_train_batch_size 8, and close other programs."
-        yield Check("memory", NOTE, budget, "enough for models like MiniLM; BERT-base needs care", todo)
-    else:
-        yield Check("memory", OK, budget)
+    yield memory_check(budget, machine.memory_bytes < 12 * 2**30)
 
 
 def _version(numbers: tuple[int, ...]) -> str:

@@ -51,7 +51,6 @@ class Machine:
     native_architecture: str = ""
     """Of the processor itself, which may differ from Python's under Rosetta; empty when unknown."""
     chip: str = ""
-    """The processor's name."""
     torch_builds: tuple[str, ...] = ()
     """The kinds of device that this torch was built for."""
     torch_wheel: str = ""

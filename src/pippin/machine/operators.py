@@ -125,7 +125,7 @@ class Table:
         return name if not own.delegate or own.facts & BY_HAND else own.delegate
 
     def _find(self, operator: str) -> str:
-        name = _plain(operator)
+        name = operator.removeprefix("aten::")
         if name in self.operators:
             return name
         if "::" in name:
@@ -162,16 +162,12 @@ def reported_name(operator: str, release: str | None = None) -> str:
 
 def first_native(operator: str, since: str | None = None) -> str | None:
     """The first release with a kernel for the Apple GPU, of all or of `since` and newer; None where none has it."""
-    name = _plain(operator)
+    name = operator.removeprefix("aten::")
     having = [release for release in releases() if name in _table(release).operators]
     if not having:
         _table(releases()[-1]).coverage(name)  # raises, with a hint
-    for release in having:
-        if since is not None and _numbers(release) < _numbers(since):
-            continue
-        if _table(release).coverage(name) is Coverage.NATIVE:
-            return release
-    return None
+    wanted = [release for release in having if since is None or _numbers(release) >= _numbers(since)]
+    return next((release for release in wanted if _table(release).coverage(name) is Coverage.NATIVE), None)
 
 
 def releases() -> tuple[str, ...]:
@@ -192,10 +188,8 @@ def nearest_release(release: str) -> KnownRelease:
         raise PippinError(
             f"torch {release} cannot use the Apple GPU; that came with {known[0]}. Install a newer torch."
         )
-    note = ""
-    if _numbers(release)[:2] > _numbers(known[-1])[:2]:
-        note = f"torch {release} is newer than Pippin's table of operators; judged as {known[-1]}"
-    return KnownRelease(older[-1], note)
+    note = f"torch {release} is newer than Pippin's table of operators; judged as {known[-1]}"
+    return KnownRelease(older[-1], note if _numbers(release)[:2] > _numbers(known[-1])[:2] else "")
 
 
 def table(release: str) -> Table:
@@ -260,10 +254,8 @@ def _data() -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     lines = [line for line in DATA.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     if lines[0] != f"format {FORMAT}":
         raise ValueError(f"{DATA}: {lines[0]!r}, but this code reads format {FORMAT}")
-    histories = {}
-    for line in lines[2:]:
-        name, *changes = line.split()
-        histories[name] = dict(change.split("=") for change in changes)
+    rows = [line.split() for line in lines[2:]]
+    histories = {name: dict(change.split("=") for change in changes) for name, *changes in rows}
     return tuple(lines[1].split()[1:]), histories
 
 
@@ -271,16 +263,11 @@ def _data() -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
 def _table(release: str) -> Table:
     known, histories = _data()
     until_here = known[known.index(release) :: -1]
-    operators = {}
-    for name, changes in histories.items():
-        state = next((changes[each] for each in until_here if each in changes), "-")
-        if state != "-":
-            operators[name] = Operator.parse(state)
-    return Table(release, operators)
-
-
-def _plain(operator: str) -> str:
-    return operator.removeprefix("aten::")
+    states = {
+        name: next((changes[each] for each in until_here if each in changes), "-")
+        for name, changes in histories.items()
+    }
+    return Table(release, {name: Operator.parse(state) for name, state in states.items() if state != "-"})
 
 
 def _numbers(release: str) -> tuple[int, int, int]:

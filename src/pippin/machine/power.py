@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
+
+from pippin.machine.system import ask
 
 _POWERCAP = Path("/sys/class/powercap")
 
@@ -20,29 +21,19 @@ def package_joules(folder: Path = _POWERCAP) -> float | None:
 
 def nvidia_watts(index: int) -> float | None:
     """What an NVIDIA card draws now, by the driver's own tool."""
-    return _number(_said("nvidia-smi", f"--id={index}", "--query-gpu=power.draw", "--format=csv,noheader,nounits"))
+    said = ask("nvidia-smi", f"--id={index}", "--query-gpu=power.draw", "--format=csv,noheader,nounits")
+    try:
+        return float(said)
+    except ValueError:
+        return None
 
 
 def battery_watts() -> float | None:
     """What a Mac draws from its battery now: the whole computer, screen included. By documentation, not seen on one."""
-    said = _said("ioreg", "-rn", "AppleSmartBattery")
+    said = ask("ioreg", "-rn", "AppleSmartBattery")
     found = {name: int(value) for name, value in re.findall(r'"(InstantAmperage|Voltage)" = (\d+)', said)}
     if '"ExternalConnected" = No' not in said or len(found) < 2:
         return None
     current = found["InstantAmperage"]  # milliamperes; negative ones are written as 64 bits without a sign
     drawn = 2**64 - current if current >= 2**63 else 0
     return drawn * found["Voltage"] / 1e6 or None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _said(*command: str) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -19,16 +19,7 @@ from pippin.machine.machine import MISSING, Hub, Machine, is_offline
 from pippin.machine.traits import DeviceTraits
 from pippin.redact import without_secrets
 
-_PACKAGES = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "safetensors",
-    "numpy",
-    "scipy",
-    "pyarrow",
-    "datasets",
-)
+_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow", "datasets")
 #: Environment variables that change what a run does.
 _VARIABLES = (
     FALLBACK_VARIABLE,
@@ -66,12 +57,12 @@ def probe() -> Machine:
 def with_memory(machine: Machine, device: str = "") -> Machine:
     """This computer, with the memory of a device as it is now; of each where none is named."""
     wanted = device if ":" in device else f"{device}:0"
-    found = []
-    for each, name in zip(machine.devices, _names(machine.devices), strict=True):
+    found = list(machine.devices)
+    for place, name in enumerate(_names(machine.devices)):
         if name == wanted or not device:
             driver = get_backend(name)
-            each = replace(each, budget_bytes=driver.memory_budget(), held_bytes=driver.memory_now() or 0)  # noqa: PLW2901
-        found.append(each)
+            budget, held = driver.memory_budget(), driver.memory_now() or 0
+            found[place] = replace(found[place], budget_bytes=budget, held_bytes=held)
     return replace(machine, devices=tuple(found))
 
 
@@ -93,23 +84,22 @@ def probe_thoroughly(ask: Callable[[str], str] = ask_hub) -> Machine:
     if not is_fallback_value(variables.get(FALLBACK_VARIABLE) or "0"):
         del os.environ[FALLBACK_VARIABLE]  # torch would not start, and nothing else could be looked at
     plain = probe()
-    facts = plain.__dict__ | {
-        "devices": with_memory(replace(plain, devices=_tried(plain.devices))).devices,
-        "native_architecture": system.native_architecture(),
-        "chip": system.chip_name(),
-        "torch_builds": _torch_builds(),
-        "torch_wheel": _wheel_platform("torch"),
-        "torch_was_loaded": torch_was_loaded,
-        "packages": {name: _package_state(name) for name in _PACKAGES},
-        "variables": variables,
-        "in_conda": "CONDA_PREFIX" in os.environ,
-        "swap_used_bytes": system.swap_used(),
-        "free_disk_bytes": shutil.disk_usage(".").free,
-        "on_battery": system.on_battery(),
-        "low_power_mode": system.low_power_mode(),
-        "hub": _hub(None if is_offline(variables) else ask),
-    }
-    return Machine(**facts)
+    return replace(
+        with_memory(replace(plain, devices=_tried(plain.devices))),
+        native_architecture=system.native_architecture(),
+        chip=system.chip_name(),
+        torch_builds=_torch_builds(),
+        torch_wheel=_wheel_platform("torch"),
+        torch_was_loaded=torch_was_loaded,
+        packages={name: _package_state(name) for name in _PACKAGES},
+        variables=variables,
+        in_conda="CONDA_PREFIX" in os.environ,
+        swap_used_bytes=system.swap_used(),
+        free_disk_bytes=shutil.disk_usage(".").free,
+        on_battery=system.on_battery(),
+        low_power_mode=system.low_power_mode(),
+        hub=_hub(None if is_offline(variables) else ask),
+    )
 
 
 def package_version(name: str) -> str:

@@ -19,11 +19,8 @@ _MUCH_SWAP = 2 * 2**30
 
 def surroundings(machine: Machine) -> Iterator[Check]:
     """Every check of what a run needs around it; nothing where the machine does not tell."""
-    yield from _disk(machine)
-    yield from _swap(machine)
-    yield from _power(machine)
-    yield from _cache(machine)
-    yield from _hub(machine)
+    for look_at in (_disk, _swap, _power, _cache, _hub):
+        yield from look_at(machine)
 
 
 def disk_need(weights: int) -> int:
@@ -34,13 +31,13 @@ def disk_need(weights: int) -> int:
 def _disk(machine: Machine) -> Iterator[Check]:
     if machine.free_disk_bytes is None:
         return
-    minilm, bert_base = disk_need(_MINILM), disk_need(_BERT_BASE)
+    free, minilm, bert_base = machine.free_disk_bytes, disk_need(_MINILM), disk_need(_BERT_BASE)
     needs = f"a run needs {memory(minilm)} for MiniLM, {memory(bert_base)} for BERT-base"
-    found = f"{memory(machine.free_disk_bytes)} free in this folder; {needs}"
+    found = f"{memory(free)} free in this folder; {needs}"
     why = "a run writes the model and copies of it, and fails when the disk is full"
-    if machine.free_disk_bytes < minilm:
+    if free < minilm:
         yield Check("disk", BAD, found, why, "Free some room, or start in a folder on another disk.")
-    elif machine.free_disk_bytes < bert_base:
+    elif free < bert_base:
         yield Check("disk", NOTE, found, why, "Enough for small models. For larger ones free some room first.")
     else:
         yield Check("disk", OK, found)

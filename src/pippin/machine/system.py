@@ -22,7 +22,7 @@ def total_memory() -> int | None:
 def available_memory() -> int | None:
     """Bytes that programs can still take without swapping."""
     if _MAC:
-        said = _ask("vm_stat")
+        said = ask("vm_stat")
         size = re.search(r"page size of (\d+) bytes", said)
         pages = re.findall(r"^Pages (?:free|inactive|speculative|purgeable):\s+(\d+)\.", said, re.MULTILINE)
         return int(size[1]) * sum(map(int, pages)) if size and pages else None
@@ -36,12 +36,12 @@ def macos_release() -> str:
     if said != "10.16":
         return said
     # What macOS 11 and newer tell a Python that was built for older ones, as those under Rosetta often are.
-    return _ask("env", "SYSTEM_VERSION_COMPAT=0", "sw_vers", "-productVersion") or said
+    return ask("env", "SYSTEM_VERSION_COMPAT=0", "sw_vers", "-productVersion") or said
 
 
 def native_architecture() -> str:
     """The processor's own architecture, also where this Python runs translated."""
-    if _MAC and _ask("sysctl", "-n", "hw.optional.arm64") == "1":
+    if _MAC and ask("sysctl", "-n", "hw.optional.arm64") == "1":
         return "arm64"
     return platform.machine()
 
@@ -49,7 +49,7 @@ def native_architecture() -> str:
 def chip_name() -> str:
     """The processor's name."""
     if _MAC:
-        return _ask("sysctl", "-n", "machdep.cpu.brand_string")
+        return ask("sysctl", "-n", "machdep.cpu.brand_string")
     names = re.findall(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
     return names[0] if names else platform.processor()
 
@@ -57,7 +57,7 @@ def chip_name() -> str:
 def swap_used() -> int | None:
     """Bytes of swap in use."""
     if _MAC:
-        found = re.search(r"used = ([\d.]+)([KMG])", _ask("sysctl", "-n", "vm.swapusage"))
+        found = re.search(r"used = ([\d.]+)([KMG])", ask("sysctl", "-n", "vm.swapusage"))
         return int(float(found[1]) * 1024 ** (" KMG".index(found[2]))) if found else None
     sizes = dict(re.findall(r"^(SwapTotal|SwapFree):\s+(\d+) kB$", _read("/proc/meminfo"), re.MULTILINE))
     return (int(sizes["SwapTotal"]) - int(sizes["SwapFree"])) * 1024 if len(sizes) == 2 else None
@@ -66,7 +66,7 @@ def swap_used() -> int | None:
 def on_battery() -> bool | None:
     """Whether the computer runs on its battery."""
     if _MAC:
-        answer = _ask("pmset", "-g", "batt")
+        answer = ask("pmset", "-g", "batt")
         return "Battery Power" in answer if answer else None
     states = [_read(str(path)).strip() for path in Path("/sys/class/power_supply").glob("*/online")]
     return "1" not in states if states else None
@@ -76,13 +76,14 @@ def low_power_mode() -> bool | None:
     """Whether the system saves power at the cost of speed."""
     if _MAC:
         # Macs that also have a high power mode call it powermode, and its 1 means low as well.
-        found = re.search(r"powermode\s+(\d)", _ask("pmset", "-g"))
+        found = re.search(r"powermode\s+(\d)", ask("pmset", "-g"))
         return found[1] == "1" if found else None
     profile = _read("/sys/firmware/acpi/platform_profile").strip()
     return profile in ("low-power", "quiet") if profile else None
 
 
-def _ask(*command: str) -> str:
+def ask(*command: str) -> str:
+    """What a command says; nothing where it cannot be run."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
     except (OSError, subprocess.SubprocessError):

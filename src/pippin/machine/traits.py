@@ -35,7 +35,6 @@ class DeviceTraits:
     """Of the Apple GPU: what decides which faults it has."""
     is_gpu: bool = True
     tf32: bool = False
-    """Whether it has TF32."""
     shape_limit: int | None = None
     """Most lengths that batches are padded to, each with up to three numbers of rows; None: any shape is fine."""
     evaluation_tokens: int = 2048

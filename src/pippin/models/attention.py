@@ -61,12 +61,9 @@ def window_of(config: Any) -> int | None:
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     if getattr(text, "use_sliding_window", True) is False:
         return None
-    found: list[int] = []
-    for name in _WINDOWS:
-        value = getattr(text, name, None)
-        values = value if isinstance(value, (list, tuple)) else [value]
-        found += [each for each in values if type(each) is int and each > 0]
-    return max(found, default=None)
+    named = [getattr(text, name, None) for name in _WINDOWS]
+    every = [each for value in named for each in (value if isinstance(value, (list, tuple)) else [value])]
+    return max((each for each in every if type(each) is int and each > 0), default=None)
 
 
 def _has_uneven_heads(config: Any) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.errors import PippinError
+from pippin.models.safety import NAMES_OF_CLASSES
 from pippin.plain_files import is_utf_8, odd_kind, read_json
 
 #: Numbers of parts that are built one by one, in Python; the deepest models that were published have a thousand.
@@ -21,8 +22,6 @@ _SIZES = re.compile(r"\w*(_size|_dim|_embd|_positions|_position_embeddings)|dim|
 _LARGEST_SIZE, _MOST_LABELS = 2**27, 1_000_000
 #: The width of the stack, by the names that model families give it.
 _WIDTHS = re.compile(r"hidden_size|d_model|n_embd|dim|emb_dim")
-#: Below these the keys are the names of classes, and a class may be called anything.
-_NAMES_OF_CLASSES = ("label2id", "id2label")
 #: Layers may share their weights, and heads are drawn anew: only what is far more than the file holds is a false claim.
 _TIMES_THE_FILE, _FEW_LAYERS = 10, 64
 
@@ -113,14 +112,12 @@ def _most(key: str) -> int | None:
 
 def _sizes(settings: Any, key: str = "") -> dict[str, int]:
     """The largest whole number under each key, also in lists and in parts."""
-    found: dict[str, int] = {}
-    pairs: Iterable[tuple[str, Any]] = ()
-    if isinstance(settings, dict):
-        pairs = ((name, value) for name, value in settings.items() if name not in _NAMES_OF_CLASSES)
-    elif isinstance(settings, list):
-        pairs = ((key, value) for value in settings)
-    elif isinstance(settings, int) and not isinstance(settings, bool):
+    if isinstance(settings, int) and not isinstance(settings, bool):
         return {key: settings}
+    pairs: Iterable[tuple[str, Any]] = [(key, value) for value in settings] if isinstance(settings, list) else ()
+    if isinstance(settings, dict):
+        pairs = [(name, value) for name, value in settings.items() if name not in NAMES_OF_CLASSES]
+    found: dict[str, int] = {}
     for name, value in pairs:
         for inner, size in _sizes(value, name).items():
             found[inner] = max(found.get(inner, 0), size)

@@ -52,7 +52,6 @@ class ModelFacts:
     family: Family | None = None
     """Where things are in its layers; None where its rows cannot be packed."""
     no_family: str = "this kind of model is not known"
-    """Why there is no family."""
     window: int | None = None
     """How far a token sees to either side, in a family where that is not the whole row."""
     layers: int | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -27,11 +28,14 @@ class FrozenPart:
         self.is_core = layers is None
         self._outermost: list[torch.nn.Module] = [core]
         if layers is not None:
-            self._list, own = _layers(model), _layers(model)[:layers]
-            self._before = _before_the_layers(core, self._list)
-            self._holder, self._list_name = _parent_of(core, self._list)
-            self._upper = self._list[layers:]
-            self._outermost = [*self._before, *own]
+            every = self._list = _layers(model)
+            # The embeddings, and where there is one their projection.
+            self._before = list(takewhile(lambda child: every not in child.modules(), core.children()))
+            self._holder, self._list_name = next(
+                (parent, name) for parent in core.modules() for name, child in parent.named_children() if child is every
+            )
+            self._upper = every[layers:]
+            self._outermost = [*self._before, *every[:layers]]
         self.one_vector_a_row = layers is None or layers == len(self._list)
         for module in self._outermost:
             module.requires_grad_(False).eval()
@@ -70,16 +74,13 @@ class FrozenPart:
             return
         answer = hidden_states[:, None] if self.one_vector_a_row else hidden_states
         first, *others = self._before
-        for module in others:
-            module.forward = lambda given, *_, **__: given
-        self._holder._modules[self._list_name] = self._upper
-        try:
-            with _answering(first, lambda *_, **__: answer):
-                yield
-        finally:
-            self._holder._modules[self._list_name] = self._list
+        with ExitStack() as undone:
+            undone.enter_context(_answering(first, lambda *_, **__: answer))
             for module in others:
-                del module.forward
+                undone.enter_context(_answering(module, lambda given, *_, **__: given))
+            undone.callback(self._holder._modules.update, {self._list_name: self._list})
+            self._holder._modules[self._list_name] = self._upper
+            yield
 
     def _read(self, answer: Any) -> torch.Tensor:
         if isinstance(answer, tuple):
@@ -121,19 +122,3 @@ def _answering(module: torch.nn.Module, answer: Callable[..., Any]) -> Iterator[
         yield
     finally:
         del module.forward
-
-
-def _before_the_layers(core: torch.nn.Module, layers: torch.nn.ModuleList) -> list[torch.nn.Module]:
-    """What a core has before the part with its layers: the embeddings, and where there is one their projection."""
-    before = []
-    for child in core.children():
-        if any(module is layers for module in child.modules()):
-            break
-        before.append(child)
-    return before
-
-
-def _parent_of(core: torch.nn.Module, wanted: torch.nn.Module) -> tuple[torch.nn.Module, str]:
-    return next(
-        (parent, name) for parent in core.modules() for name, child in parent.named_children() if child is wanted
-    )

@@ -43,10 +43,7 @@ def display_name(model: str) -> str:
 
 
 def load_config(
-    recipe: Recipe,
-    labels: Labels | None = None,
-    needs_weights: bool = True,
-    auto_model: str = SEQUENCE_CLASSIFICATION,
+    recipe: Recipe, labels: Labels | None = None, needs_weights: bool = True, auto_model: str = SEQUENCE_CLASSIFICATION
 ) -> Any:
     """The model's configuration, set up for the labels; a folder without weights is refused where they are needed."""
     model = resolve_model(recipe.model_name_or_path)

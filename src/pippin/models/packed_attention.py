@@ -104,25 +104,12 @@ def by_kernel(
     starts_of_queries = packing.each if one_query else packing.starts
     starts_of_keys = packing.starts[: packing.rows + 1] if one_query else packing.starts
     longest = 1 if one_query else packing.longest
+    rows = (query, key, value, starts_of_queries, starts_of_keys, longest, packing.longest)
     if query.dtype == torch.float32:
-        return _MemoryEfficient.apply(
-            query, key, value, starts_of_queries, starts_of_keys, longest, packing.longest, scaling, dropout
-        )
-    return torch.ops.aten._flash_attention_forward(
-        query,
-        key,
-        value,
-        starts_of_queries,
-        starts_of_keys,
-        longest,
-        packing.longest,
-        dropout,
-        False,
-        False,
-        scale=scaling,
-        window_size_left=None if window is None else window - 1,
-        window_size_right=None if window is None else window - 1,
-    )[0]
+        return _MemoryEfficient.apply(*rows, scaling, dropout)
+    sides = ("window_size_left", "window_size_right")
+    reach = dict.fromkeys(sides, None if window is None else window - 1)
+    return torch.ops.aten._flash_attention_forward(*rows, dropout, False, False, scale=scaling, **reach)[0]
 
 
 class _MemoryEfficient(torch.autograd.Function):

@@ -23,7 +23,6 @@ class AttentionLayout:
     attend: Attend | None
     """How packed rows attend; None where rows are padded."""
     packing: Packing | None = None
-    """Where the rows lie."""
     set_aside: tuple[torch.Tensor, torch.Tensor] | None = None
     """Keys and values of all tokens, from a layer that goes on with first tokens only."""
 
@@ -72,16 +71,8 @@ def _packed(
     assert layout.packing is not None
     key, value = _all_tokens(layout, key, value)
     query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
-    found = layout.attend(
-        query,
-        key,
-        value,
-        layout.packing,
-        query.size(-1) ** -0.5 if scaling is None else scaling,
-        dropout,
-        sliding_window,
-    )
-    return found[None], None
+    scaling = query.size(-1) ** -0.5 if scaling is None else scaling
+    return layout.attend(query, key, value, layout.packing, scaling, dropout, sliding_window)[None], None
 
 
 def _padded(attend: Attention) -> Attention:

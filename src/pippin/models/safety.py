@@ -21,7 +21,7 @@ _REFUSED_KEYS = {
     "transformers_weights": "names another file of weights",
 }
 #: Below these the keys are the names of classes, and a class may be called anything.
-_NAMES_OF_CLASSES = {"label2id", "id2label"}
+NAMES_OF_CLASSES = {"label2id", "id2label"}
 #: How other kinds of files begin that are found under the name of safetensors.
 _KINDS = {b"PK\x03\x04": "a zip archive, as torch.save writes it", b"\x80": "a pickle", b"GGUF": "a GGUF file"}
 _LONGEST_HEADER = 100_000_000
@@ -102,7 +102,7 @@ def _refused(settings: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(settings, dict):
         return
     for key, value in settings.items():
-        if key in _NAMES_OF_CLASSES or value in (None, False, "", [], {}):
+        if key in NAMES_OF_CLASSES or value in (None, False, "", [], {}):
             continue
         if key in _REFUSED_KEYS:
             yield key, _REFUSED_KEYS[key]

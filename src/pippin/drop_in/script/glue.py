@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pippin.data.tables import Table
 from pippin.drop_in.errors import NotOnThisComputer, Refusal
 from pippin.drop_in.notices import say
 from pippin.drop_in.script.after_import import AfterImport
@@ -63,7 +64,7 @@ def _from_hub_cache(path: str, task: SequenceTask, reason: str) -> Any:
 
 def _splits(task: SequenceTask, data_dir: str | None) -> Any:
     """All splits under the Hub's names, as a DatasetDict."""
-    from datasets import Dataset, DatasetDict
+    from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
     from pippin.recipe import Recipe
     from pippin.tasks.sequence.sources import find_source
@@ -71,29 +72,19 @@ def _splits(task: SequenceTask, data_dir: str | None) -> Any:
     # The script's cache_dir is that of datasets; what the Hub's own client keeps lies elsewhere.
     source = find_source(Recipe(task_name=task.name, data_dir=data_dir))
     tables = {"train": source.train, **source.validation, **source.test}
-    features = _features(task)
-    return DatasetDict(
-        {
-            split: Dataset.from_dict(_columns(task, table.columns, len(table)), features=features)
-            for split, table in tables.items()
-            if table is not None
-        }
-    )
-
-
-def _features(task: SequenceTask) -> Any:
-    from datasets import ClassLabel, Features, Value
-
+    texts = dict.fromkeys(task.text_columns, Value("string"))
     label = Value("float32") if task.regression else ClassLabel(names=list(task.classes))
-    return Features({**{text: Value("string") for text in task.text_columns}, "label": label, "idx": Value("int32")})
+    features = Features({**texts, "label": label, "idx": Value("int32")})
+    found = {split: table for split, table in tables.items() if table is not None}
+    return DatasetDict({split: Dataset.from_dict(_columns(task, table), features) for split, table in found.items()})
 
 
-def _columns(task: SequenceTask, columns: dict[str, list[Any]], rows: int) -> dict[str, list[Any]]:
-    labels = columns.get("label", [_NO_LABEL] * rows)
+def _columns(task: SequenceTask, table: Table) -> dict[str, list[Any]]:
+    labels = table.columns.get("label", [_NO_LABEL] * len(table))
     return {
-        **{text: columns[text] for text in task.text_columns},
+        **{text: table.columns[text] for text in task.text_columns},
         "label": [_label(value, task) for value in labels],
-        "idx": columns.get("idx", list(range(rows))),
+        "idx": table.columns.get("idx", list(range(len(table)))),
     }
 
 

@@ -1,7 +1,4 @@
-"""The usual metrics of the package evaluate, with its names, arguments and results, without the Hub.
-
-scikit-learn computes them where it is installed, as in evaluate; without it the usual arguments still work.
-"""
+"""The usual metrics of the package evaluate, by its names: without the Hub, and where need be without scikit-learn."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class LocalMetric:
     def __init__(self, name: str, config_name: str | None = None):
         self.name = name
         self.config_name = config_name
-        self._definition = definition_of(name, config_name)
+        self._definition = GLUE[str(config_name)] if name == "glue" else METRICS[name]
         self._predictions: list[Any] = []
         self._references: list[Any] = []
 
@@ -79,11 +76,6 @@ class LocalMetric:
         values = np.asarray(rows)
         # evaluate keeps numbers in single precision, too.
         return values.astype(np.int64 if self._definition.classes else np.float32)
-
-
-def definition_of(name: str, config_name: str | None = None) -> Definition:
-    """A metric by evaluate's name; KeyError for one that is not here."""
-    return GLUE[str(config_name)] if name == "glue" else METRICS[name]
 
 
 def is_known(name: str, config_name: str | None = None) -> bool:

@@ -41,7 +41,8 @@ def translating(function: Callable[..., Any], old: dict[str, str | None]) -> Cal
     >>> from_hub("glue", use_auth_token="secret", task="classification")
     ('glue', 'secret')
     """
-    gone = {name: new for name, new in old.items() if not _mentions(function, name)}
+    code = function.__code__  # an argument may also be taken out of keywords, by name
+    gone = {name: new for name, new in old.items() if name not in (*code.co_varnames, *code.co_consts)}
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -52,12 +53,6 @@ def translating(function: Callable[..., Any], old: dict[str, str | None]) -> Cal
         return function(*arguments, **named)
 
     return call
-
-
-def _mentions(function: Any, argument: str) -> bool:
-    """Whether a function takes an argument, or takes it out of its keywords by name."""
-    code = function.__code__
-    return argument in code.co_varnames or argument in code.co_consts
 
 
 def _translate_load_dataset(module: ModuleType) -> None:

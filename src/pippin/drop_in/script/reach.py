@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 
 _OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
@@ -35,11 +35,9 @@ def declared_offline() -> Iterator[None]:
     from huggingface_hub import constants
 
     places = [(config, "HF_HUB_OFFLINE"), (config, "HF_DATASETS_OFFLINE"), (constants, "HF_HUB_OFFLINE")]
-    before = [(place, name, getattr(place, name)) for place, name in places if hasattr(place, name)]
-    for place, name, _ in before:
-        setattr(place, name, True)
-    try:
+    with ExitStack() as undone:
+        for place, name in places:
+            if hasattr(place, name):
+                undone.callback(setattr, place, name, getattr(place, name))
+                setattr(place, name, True)
         yield
-    finally:
-        for place, name, value in before:
-            setattr(place, name, value)

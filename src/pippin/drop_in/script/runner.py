@@ -16,7 +16,13 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from pippin.drop_in.script.prepared import prepare_process
+from pippin.drop_in.script.after_import import AfterImport
+from pippin.drop_in.script.glue import prepare_glue
+from pippin.drop_in.script.metric_loading import prepare_metrics
+from pippin.drop_in.script.old_arguments import prepare_old_arguments
+from pippin.drop_in.script.old_names import prepare_old_names
+from pippin.drop_in.script.replacements import Replacements
+from pippin.drop_in.script.workers import prepare_workers
 from pippin.errors import PippinError, readable
 
 
@@ -24,7 +30,7 @@ def run_script(script: str, words: list[str], data_dir: str | None = None) -> No
     """Run it to its end. What it raises comes out, to be shown without our own lines."""
     source = _read(script)
     path = os.path.abspath(script)
-    prepare_process(path, data_dir)
+    _prepare(path, data_dir)
     _begin(script, words, os.path.dirname(os.path.realpath(path)))
     main = ModuleType("__main__")
     _dress(vars(main), path)
@@ -41,7 +47,7 @@ def run_module(module: str, words: list[str], data_dir: str | None = None) -> No
     _begin("-m", words, os.getcwd())
     if not _exists(module):
         raise PippinError(f"-m {module}: there is no such module. It is looked for in {os.getcwd()} first.")
-    prepare_process(module, data_dir, is_module=True)
+    _prepare(module, data_dir, is_module=True)
     sys.modules["__main__"] = ModuleType("__main__")
     with _our_lines_hidden():
         runpy._run_module_as_main(module)  # type: ignore[attr-defined]  # what Python itself calls
@@ -49,7 +55,7 @@ def run_module(module: str, words: list[str], data_dir: str | None = None) -> No
 
 def become_worker(names: dict[str, Any], script: str, data_dir: str | None, is_module: bool) -> None:
     """Make a spawned process's main module the script's, as Python does it for a script of its own."""
-    prepare_process(script, data_dir, announce=False, is_module=is_module)  # the script's own process has said it
+    _prepare(script, data_dir, announce=False, is_module=is_module)  # the script's own process has said it
     if not is_module:
         _dress(names, script)
         exec(_compiled(_read(script), script), names)
@@ -62,6 +68,18 @@ def become_worker(names: dict[str, Any], script: str, data_dir: str | None, is_m
     _dress(names, spec.origin)
     names.update(__spec__=spec, __package__=spec.parent, __loader__=spec.loader)
     exec(spec.loader.get_code(spec.name), names)  # type: ignore[union-attr]
+
+
+def _prepare(script: str, data_dir: str | None, announce: bool = True, is_module: bool = False) -> None:
+    """All that the script finds changed. No library is imported for it: each change waits for the one it concerns."""
+    imports = AfterImport()
+    Replacements(announce).prepare(imports)
+    prepare_old_names(imports)
+    prepare_old_arguments(imports)
+    prepare_glue(imports, data_dir)  # after the arguments, whose old names it passes on
+    prepare_metrics(imports)
+    prepare_workers(imports, script=script, data_dir=data_dir, is_module=is_module)
+    sys.meta_path.insert(0, imports)
 
 
 def _begin(name: str, words: list[str], folder: str) -> None:
@@ -82,13 +100,23 @@ def _exists(module: str) -> bool:
 
 @contextmanager
 def _our_lines_hidden() -> Iterator[None]:
+    """An error that comes out is shown from the script's first line on; one of its grammar has no lines at all."""
     try:
         yield
     except (PippinError, SystemExit):
         raise
     except BaseException as error:
         # Python itself is to show it and to choose the exit code: an interrupted process dies by the signal.
-        _hide_our_lines(error)
+        raised, lines, usual = error, error.__traceback__, sys.excepthook
+        while lines and lines.tb_frame.f_code.co_filename == __file__:
+            lines = lines.tb_next
+
+        def show(kind: type[BaseException], shown: BaseException, traceback: TracebackType | None) -> None:
+            if shown is raised:
+                shown, traceback = raised.with_traceback(lines), lines
+            usual(kind, shown, traceback)
+
+        sys.excepthook = show
         raise
 
 
@@ -127,17 +155,3 @@ def _read(script: str) -> bytes:
     if b"\0" in source:
         raise PippinError(f"{script} is no Python script: it is not text. Type: pippin exec SCRIPT.py …")
     return source
-
-
-def _hide_our_lines(error: BaseException) -> None:
-    """An error that comes out is shown from the script's first line on; one of its grammar has no lines at all."""
-    usual, lines = sys.excepthook, error.__traceback__
-    while lines and lines.tb_frame.f_code.co_filename == __file__:
-        lines = lines.tb_next
-
-    def show(kind: type[BaseException], shown: BaseException, traceback: TracebackType | None) -> None:
-        if shown is error:
-            shown, traceback = error.with_traceback(lines), lines
-        usual(kind, shown, traceback)
-
-    sys.excepthook = show

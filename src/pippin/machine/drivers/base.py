@@ -124,7 +124,7 @@ class Backend:
         return nullcontext(Fallbacks())
 
     def seed(self, seed: int) -> None:
-        """Seed the device's generator."""
+        """Seed all of torch's generators, the device's among them."""
         import torch
 
         torch.manual_seed(seed)
@@ -197,10 +197,8 @@ class Backend:
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether an error says that memory ran out, by the words that each device uses."""
-        text = str(error)
-        return isinstance(error, (RuntimeError, MemoryError)) and (
-            isinstance(error, MemoryError) or any(words in text for words in _OUT_OF_MEMORY)
-        )
+        said = isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)
+        return said or isinstance(error, MemoryError)
 
     def recorder(self) -> Recorder:
         """What records work, where ``captures_steps``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,8 +44,6 @@ class CpuBackend(Backend):
 
     def memory_now(self) -> int | None:
         try:  # Linux: pages resident now
-            import os
-
             return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except (OSError, ValueError, AttributeError):
             return self.memory_peak()
@@ -64,11 +63,9 @@ class CpuBackend(Backend):
         return package_joules()
 
     def memory_peak(self) -> int | None:
-        try:  # Linux: unlike the next, not that of the process that started this one
+        with suppress(OSError, StopIteration):  # Linux: unlike the next, not that of the process that started this one
             lines = Path("/proc/self/status").read_text().splitlines()
             return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-        except (OSError, StopIteration):
-            pass
         try:
             import resource
         except ImportError:

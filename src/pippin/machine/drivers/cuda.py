@@ -6,17 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import torch
 
 from pippin.machine.drivers.base import Backend
+from pippin.machine.drivers.cuda_graphs import Recorder
 from pippin.machine.power import nvidia_watts
 from pippin.machine.traits import CUDA, TRAITS, DeviceTraits
-
-if TYPE_CHECKING:
-    import torch
-
-    from pippin.machine.drivers.cuda_graphs import Recorder
-
 
 #: One for each card: memory that one stream has given back is not for another.
 _streams: dict[int, torch.cuda.Stream] = {}
@@ -29,72 +25,45 @@ class CudaBackend(Backend):
     takes_fake_tensors = True
 
     def devices(self) -> list[DeviceTraits]:
-        import torch
-
-        if not torch.cuda.is_available():
-            return []
         found = []
-        for index in range(torch.cuda.device_count()):
-            facts = torch.cuda.get_device_properties(index)
-            problems = CudaBackend(index).precision_problems()
-            found.append(
-                replace(
-                    self.traits, name=facts.name, memory_bytes=facts.total_memory, bf16=facts.major >= 8,
-                    precision_problems=problems,
-                )
-            )  # fmt: skip
+        for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+            facts, problems = torch.cuda.get_device_properties(index), CudaBackend(index).precision_problems()
+            card = replace(self.traits, name=facts.name, memory_bytes=facts.total_memory, bf16=facts.major >= 8)
+            found.append(replace(card, precision_problems=problems))
         return found
 
     def is_built(self) -> bool:
-        import torch
-
         return torch.version.cuda is not None
 
     def why_missing(self) -> str:
-        import torch
-
         if torch.version.cuda is None:
             return "this torch was built without CUDA; install a CUDA build of torch"
         return "torch finds no NVIDIA GPU; check the driver with `nvidia-smi`"
 
     def precision_problems(self) -> dict[str, str]:
-        import torch
-
         with torch.cuda.device(self.device):
             has_bf16 = torch.cuda.is_bf16_supported()
         return {} if has_bf16 else {"bf16": "this GPU has no bfloat16; use --fp16 or neither"}
 
     def synchronize(self) -> None:
-        import torch
-
         torch.cuda.synchronize(self.device)
 
     def memory_now(self) -> int | None:
-        import torch
-
         return torch.cuda.memory_allocated(self.device)
 
     def memory_peak(self) -> int | None:
-        import torch
-
         return torch.cuda.max_memory_allocated(self.device)
 
     def forget_peak(self) -> None:
-        import torch
-
         torch.cuda.reset_peak_memory_stats(self.device)
 
     def watts(self) -> float | None:
-        import torch
-
         try:
             return torch.cuda.power_draw(self.device) / 1000
         except Exception:  # it needs a package of NVIDIA's, and each thing that is missing raises another kind
             return nvidia_watts(self.index or 0)
 
     def memory_budget(self) -> int | None:
-        import torch
-
         if not torch.cuda.is_available():
             return None
         free, total = torch.cuda.mem_get_info(self.device)
@@ -103,24 +72,12 @@ class CudaBackend(Backend):
         return min(free + torch.cuda.memory_reserved(self.device), int(share(self.index or 0) * total))
 
     def empty_cache(self) -> None:
-        import torch
-
         torch.cuda.empty_cache()
 
-    def seed(self, seed: int) -> None:
-        import torch
-
-        torch.manual_seed(seed)
-        torch.cuda.manual_seed_all(seed)
-
     def random_state(self) -> dict[str, torch.Tensor]:
-        import torch
-
         return {**super().random_state(), self.kind: torch.cuda.get_rng_state(self.device)}
 
     def set_random_state(self, state: dict[str, torch.Tensor]) -> None:
-        import torch
-
         super().set_random_state(state)
         if self.kind in state:
             torch.cuda.set_rng_state(state[self.kind], self.device)
@@ -132,15 +89,11 @@ class CudaBackend(Backend):
         return tensor.pin_memory().to(self.device, non_blocking=True)
 
     def recorder(self) -> Recorder:
-        from pippin.machine.drivers.cuda_graphs import Recorder
-
         return Recorder(self.device)
 
     @contextmanager
     def own_stream(self) -> Iterator[None]:
         # Nothing can be recorded on the stream that all work shares.
-        import torch
-
         shared = torch.cuda.current_stream(self.device)
         own = _streams.setdefault(self.index or 0, torch.cuda.Stream(self.device))
         if shared == own:
@@ -155,7 +108,5 @@ class CudaBackend(Backend):
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
     def set_tf32(self, on: bool) -> None:
-        import torch
-
         torch.backends.cuda.matmul.allow_tf32 = on
         torch.backends.cudnn.allow_tf32 = on

@@ -7,13 +7,15 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+
+import torch
 
 from pippin.errors import PippinError
 from pippin.machine.check import release
+from pippin.machine.drivers import mps_guards
 from pippin.machine.drivers.base import Backend, CheckpointContexts
-from pippin.machine.drivers.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
+from pippin.machine.drivers.mps_memory import HIGH, LOW, NO_LIMIT, MemoryWatch, has_no_limit, watermark_problem
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.faults import FLAT_LINEARS, LOST_BIAS, LSTM_DROPOUT, NORM_GRADIENTS, MacFacts, precision_problems
 from pippin.machine.memory import Relief
@@ -23,10 +25,6 @@ from pippin.machine.releases import macos_floor
 from pippin.machine.system import chip_name, macos_release
 from pippin.machine.traits import MPS, TRAITS, DeviceTraits, apple_gpu
 
-if TYPE_CHECKING:
-    import torch
-
-NO_LIMIT = "without a limit the whole system can freeze"
 #: torch's own words, in all releases.
 _MISSING_OPERATOR = re.compile(r"operator '([\w:.]+)' is not current")
 
@@ -40,20 +38,14 @@ class MpsBackend(Backend):
         self._watch: MemoryWatch | None = None
 
     def devices(self) -> list[DeviceTraits]:
-        import torch
-
         if not (torch.backends.mps.is_built() and torch.backends.mps.is_available()):
             return []
         return [apple_gpu(facts(), self.memory_budget())]
 
     def is_built(self) -> bool:
-        import torch
-
         return torch.backends.mps.is_built()
 
     def why_missing(self) -> str:
-        import torch
-
         if platform.system() != "Darwin":
             return "the Apple GPU exists on Macs with Apple silicon only"
         if platform.machine() != "arm64":
@@ -80,29 +72,26 @@ class MpsBackend(Backend):
         found = _MISSING_OPERATOR.search(str(error)) if isinstance(error, NotImplementedError) else None
         if found is None:
             return super().explain(error)
-        operator = found[1]
-        first = _first_release(operator)
+        operator, mac, first, covered = found[1], facts(), None, None
+        with suppress(LookupError):  # where it is not torch's own
+            first = first_native(operator, since=mac.torch)
+        with suppress(LookupError):
+            covered = operators_of(mac.torch).coverage(operator)
         newer = f"torch {first} brings it{_needs(first)}. Or" if first else "No release has it yet:"
-        alone = "" if _has_no_cpu_kernel(operator) else "it on the CPU with --mps_fallback on, or "
+        alone = "" if covered is Coverage.NEVER else "it on the CPU with --mps_fallback on, or "
         return (
-            f"the operator {operator} does not exist on the Apple GPU in torch {facts().torch}. {newer} "
+            f"the operator {operator} does not exist on the Apple GPU in torch {mac.torch}. {newer} "
             f"run {alone}everything {'' if alone else 'on the CPU '}with --use_cpu."
         )
 
     def synchronize(self) -> None:
-        import torch
-
         torch.mps.synchronize()
 
     def memory_now(self) -> int | None:
-        import torch
-
         return torch.mps.driver_allocated_memory()
 
     def memory_budget(self) -> int | None:
         """What Metal recommends; None where torch does not tell, or does not start with the variables it finds."""
-        import torch
-
         try:
             return torch.mps.recommended_max_memory()
         except (AttributeError, RuntimeError):  # torch before 2.5, which the doctor describes all the same
@@ -113,8 +102,6 @@ class MpsBackend(Backend):
 
     @contextmanager
     def watching_memory(self) -> Iterator[None]:
-        import torch
-
         budget = torch.mps.recommended_max_memory()
         with MemoryWatch(torch.mps.driver_allocated_memory, budget, torch.mps.empty_cache) as self._watch:
             yield
@@ -138,39 +125,21 @@ class MpsBackend(Backend):
             yield found
 
     def empty_cache(self) -> None:
-        import torch
-
         torch.mps.empty_cache()
 
-    def seed(self, seed: int) -> None:
-        import torch
-
-        torch.manual_seed(seed)
-        torch.mps.manual_seed(seed)
-
     def random_state(self) -> dict[str, torch.Tensor]:
-        import torch
-
         return {**super().random_state(), self.kind: torch.mps.get_rng_state()}
 
     def set_random_state(self, state: dict[str, torch.Tensor]) -> None:
-        import torch
-
         super().set_random_state(state)
         if self.kind in state:
             torch.mps.set_rng_state(state[self.kind])
 
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
-        import torch
-
         # The device has no float64, and an asynchronous copy may read memory that is already freed.
-        if tensor.dtype == torch.float64:
-            tensor = tensor.float()
-        return tensor.to(self.device)
+        return (tensor.float() if tensor.dtype == torch.float64 else tensor).to(self.device)
 
     def lay_out(self, model: torch.nn.Module) -> None:
-        import torch
-
         # Convolutions misread weights that are not contiguous. Data is replaced, so that tied weights stay tied.
         for parameter in model.parameters():
             if not parameter.is_contiguous():
@@ -181,40 +150,27 @@ class MpsBackend(Backend):
                     setattr(module, name, buffer.float())
         mac = facts()
         if any(hazard.is_on(mac) for hazard in FLAT_LINEARS):
-            from pippin.machine.drivers.mps_guards import flatten_linears
-
-            flatten_linears(model, LOST_BIAS.is_on(mac))
+            mps_guards.flatten_linears(model, LOST_BIAS.is_on(mac))
 
     def checkpoint_contexts(self) -> CheckpointContexts | None:
-        from pippin.machine.drivers.mps_guards import same_randomness
-
-        return same_randomness
+        return mps_guards.same_randomness
 
     def guard(self, model: torch.nn.Module) -> None:
-        from pippin.machine.drivers.mps_guards import ask_for_norm_input_gradients, refuse_lstm_dropout
-
         mac = facts()
         if LSTM_DROPOUT.is_on(mac):
-            refuse_lstm_dropout(model)
+            mps_guards.refuse_lstm_dropout(model)
         if NORM_GRADIENTS.is_on(mac):
-            ask_for_norm_input_gradients(model)
+            mps_guards.ask_for_norm_input_gradients(model)
 
 
 def facts() -> MacFacts:
     """This Mac, as far as it decides what its GPU can do."""
-    import torch
-
-    # Not the package's metadata: this is the torch that runs.
-    return MacFacts(str(torch.__version__), macos_release(), _chip())
-
-
-def _chip() -> str:
-    import torch
-
     try:
-        return str(torch.backends.mps.get_name())
+        chip = str(torch.backends.mps.get_name())
     except (AttributeError, RuntimeError):  # torch before 2.9, or no such GPU here
-        return chip_name()
+        chip = chip_name()
+    # Not the package's metadata: this is the torch that runs.
+    return MacFacts(str(torch.__version__), macos_release(), chip)
 
 
 def _needs(torch: str) -> str:
@@ -223,19 +179,3 @@ def _needs(torch: str) -> str:
     if macos and release(macos) < floor:
         return f", and needs macOS {floor[0]}: update it in System Settings, then pip install 'torch>={torch}'"
     return f": pip install 'torch>={torch}'"
-
-
-def _has_no_cpu_kernel(operator: str) -> bool:
-    """Whether no fallback can run an operator either."""
-    try:
-        return operators_of(facts().torch).coverage(operator) is Coverage.NEVER
-    except LookupError:
-        return False
-
-
-def _first_release(operator: str) -> str | None:
-    """The torch release that brings an operator to the Apple GPU; None where none does, or it is not torch's own."""
-    try:
-        return first_native(operator, since=facts().torch)
-    except LookupError:
-        return None

@@ -44,8 +44,7 @@ def _lacking(table: Table) -> Iterator[tuple[str, Any]]:
         if table.coverage(name) not in _SENT_TO_CPU:
             continue
         base, _, overload = name.partition(".")
-        packet = getattr(torch.ops.aten, base, None)
-        found = getattr(packet, overload or "default", None)
+        found = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
         if found is not None:
             yield name, found
 

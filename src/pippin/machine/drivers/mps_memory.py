@@ -10,6 +10,7 @@ from pippin.machine.memory import Relief
 #: Shares of the budget at which torch frees what is unused, and at which it gives up; read from the environment.
 HIGH, LOW = "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO"
 _HIGH_DEFAULT, _LOW_DEFAULT = 1.7, 1.4
+NO_LIMIT = "without a limit the whole system can freeze"
 
 #: Seconds between two looks. The driver seldom gives memory back by itself, so that little is missed in between.
 _INTERVAL = 0.05

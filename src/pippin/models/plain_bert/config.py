@@ -71,17 +71,15 @@ class PlainBertConfig:
         """For the config.json of a classifier: all that the file held, and what has become of it."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "file"}
         kept = {name: value for name, value in self.file.items() if name not in _NOT_SAVED}
-        return (
-            kept
-            | own
-            | {
-                "model_type": self.model_type,
-                "architectures": ["BertForSequenceClassification"],
-                "id2label": {str(number): name for number, name in self.id2label.items()},
-                "label2id": {name: number for number, name in self.id2label.items()},
-                "torch_dtype": "float32",
-            }
-        )
+        return {
+            **kept,
+            **own,
+            "model_type": self.model_type,
+            "architectures": ["BertForSequenceClassification"],
+            "id2label": {str(number): name for number, name in self.id2label.items()},
+            "label2id": {name: number for number, name in self.id2label.items()},
+            "torch_dtype": "float32",
+        }
 
 
 def read_config(file: Path, labels: Labels | None = None) -> PlainBertConfig | None:
@@ -92,9 +90,8 @@ def read_config(file: Path, labels: Labels | None = None) -> PlainBertConfig | N
         return None
     if not isinstance(settings, dict) or "model_type" not in settings:
         return None
-    if any(settings.get(name, value) != value for name, value in _PLAIN.items()):
-        return None
-    names = _classes(settings, labels)
+    is_plain = all(settings.get(name, value) == value for name, value in _PLAIN.items())
+    names = _classes(settings, labels) if is_plain else None
     if names is None:
         return None
     given = {each.name: settings[each.name] for each in fields(PlainBertConfig) if each.name in settings}

@@ -12,13 +12,7 @@ from pippin.models.safety import TOKENIZER_CONFIG
 TOKENIZER = "tokenizer.json"
 _TOKENS_MAP, _ADDED_TOKENS = "special_tokens_map.json", "added_tokens.json"  # older releases of transformers read them
 _CLASSES = ("BertTokenizer", "BertTokenizerFast")
-_SPECIAL = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
+_SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
 #: Settings that must have one of these values, where they are there.
 _USUAL: dict[str, tuple[Any, ...]] = {
     "padding_side": ("right",),
@@ -112,9 +106,8 @@ def read_tokenizer(folder: Path) -> PlainBertTokenizer | None:
     try:
         text = (folder / TOKENIZER).read_text(encoding="utf-8")
         settings = json.loads((folder / TOKENIZER_CONFIG).read_text(encoding="utf-8"))
-        others = (
-            json.loads((folder / _TOKENS_MAP).read_text(encoding="utf-8")) if (folder / _TOKENS_MAP).exists() else {}
-        )
+        tokens = folder / _TOKENS_MAP
+        others = json.loads(tokens.read_text(encoding="utf-8")) if tokens.exists() else {}
         if (folder / _ADDED_TOKENS).exists() or not (_is_plain(json.loads(text), settings) and _are_usual(others)):
             return None
         backend = Tokenizer.from_str(text)
@@ -166,17 +159,14 @@ def _text(token: Any) -> Any:
 def _is_usual_template(found: dict[str, Any], numbers: dict[str, int]) -> bool:
     """[CLS] A [SEP], or [CLS] A [SEP] B [SEP] with B as the second segment."""
 
-    def special(token: str, segment: int) -> dict[str, Any]:
-        return {"SpecialToken": {"id": token, "type_id": segment}}
+    def piece(kind: str, name: str, segment: int) -> dict[str, Any]:
+        return {kind: {"id": name, "type_id": segment}}
 
-    def text(name: str, segment: int) -> dict[str, Any]:
-        return {"Sequence": {"id": name, "type_id": segment}}
-
-    single = [special("[CLS]", 0), text("A", 0), special("[SEP]", 0)]
+    single = [piece("SpecialToken", "[CLS]", 0), piece("Sequence", "A", 0), piece("SpecialToken", "[SEP]", 0)]
     return (
         found["type"] == "TemplateProcessing"
         and found["single"] == single
-        and found["pair"] == [*single, text("B", 1), special("[SEP]", 1)]
+        and found["pair"] == [*single, piece("Sequence", "B", 1), piece("SpecialToken", "[SEP]", 1)]
         and {name: entry["ids"] for name, entry in found["special_tokens"].items()}
         == {token: [numbers[token]] for token in ("[CLS]", "[SEP]")}
     )
