@@ -6,13 +6,15 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TextIO
 
 
 @contextmanager
 def loggers_follow(before: TextIO) -> Iterator[None]:
     """While standard error is another stream than ``before``, what loggers wrote there goes to the new one."""
-    moved = [handler for handler in _handlers() if handler.stream is before]
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    handlers = [handler for each in loggers if isinstance(each, logging.Logger) for handler in each.handlers]
+    moved = [each for each in handlers if isinstance(each, logging.StreamHandler) and each.stream is before]
     for handler in moved:
         handler.setStream(sys.stderr)
     try:
@@ -20,10 +22,3 @@ def loggers_follow(before: TextIO) -> Iterator[None]:
     finally:
         for handler in moved:
             handler.setStream(before)
-
-
-def _handlers() -> Iterator[logging.StreamHandler[Any]]:
-    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
-    for logger in loggers:
-        if isinstance(logger, logging.Logger):  # others only hold a place
-            yield from (handler for handler in logger.handlers if isinstance(handler, logging.StreamHandler))

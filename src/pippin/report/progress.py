@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from pippin.report.happenings import NOTES, WARNINGS, Figures
 from pippin.report.loggers import loggers_follow
+from pippin.report.report import scores
 from pippin.report.terminal import Terminal
 from pippin.text import clock_time, fit, memory
 
@@ -85,10 +86,6 @@ class TrainingProgress:
             self.terminal.line(" · ".join([place, f"lr {figures['learning_rate']:.2e}", *parts]), whole=True)
 
     def _show_evaluation(self, figures: Figures) -> None:
-        shown = " · ".join(
-            f"{key.removeprefix('eval_')} {value:.4f}"
-            for key, value in figures.items()
-            if key.startswith("eval_") and not key.endswith(("runtime", "per_second", "samples"))
-        )
+        shown = " · ".join(f"{name} {value:.4f}" for name, value in scores(figures, "eval").items())
         mark = " · best so far" if figures.get("best") else ""
         self.terminal.line(f"epoch {figures['epoch']:g} · {shown}{mark}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pippin.commands.verify.distance import Tensors, distance, distances, worst
+from pippin.commands.verify.distance import distance, distances, worst
 from pippin.commands.verify.invariants import before_a_changed_token, beside_a_longer_row
 from pippin.commands.verify.measurement import Experiment, Measurement, measure, step
 from pippin.commands.verify.rounding import rounding
@@ -42,7 +42,7 @@ def compare(experiment: Experiment, cpu: Backend, device: Backend, precision: st
         *findings_of(found, wanted),
         worst(STEP, distances(stepped, after), dict.fromkeys(after, allowed_update_error())),
         *(finding for finding in (later, longer) if finding is not None),
-        worst(AGAIN, distances(_all(again), _all(found)), {**wanted.outputs, **wanted.gradients}),
+        worst(AGAIN, distances(again.all, found.all), {**wanted.outputs, **wanted.gradients}),
     ]
 
 
@@ -87,8 +87,3 @@ def findings_of(found: Measurement, wanted: Reference) -> list[Finding]:
         Finding(LOSS, distance(found.loss, right.loss), allowed[LOSS]),
         worst(GRADIENTS, distances(found.gradients, right.gradients), wanted.gradients),
     ]
-
-
-def _all(found: Measurement) -> Tensors:
-    """All that two runs on one device must agree in."""
-    return {**found.outputs, **found.gradients}

@@ -11,7 +11,7 @@ from pippin.report.page.frame import figures_of
 from pippin.report.page.history import History
 from pippin.report.page.markup import Html, html, joined
 from pippin.report.plan_words import plan_rows
-from pippin.report.report import Report
+from pippin.report.report import Report, scores
 from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
 from pippin.tasks.parts import Bars, Matrix, Part, Table
@@ -59,10 +59,10 @@ def result(run: Run, history: History, report: Report | None) -> Html:
     """The figures that people look for first."""
     cards: list[tuple[Html | str, str]] = []
     results = report.results if report else {}
-    for prefix, title in (("test", "test"), ("eval", "validation")):
-        cards += [(html("{:.4f}", value), f"{name}, {title}") for name, value in scores(results, prefix).items()]
+    for split, title in (("test", "test"), ("eval", "validation")):
+        cards += [(html("{:.4f}", value), f"{name}, {title}") for name, value in loss_last(results, split).items()]
     if not cards and history.evaluations:
-        last = scores(history.evaluations[-1], "eval")
+        last = loss_last(history.evaluations[-1], "eval")
         cards += [(html("{:.4f}", value), f"{name}, validation so far") for name, value in last.items()]
     if not results and history.logs and "loss" in history.logs[-1]:
         cards.append((html("{:.4f}", history.logs[-1]["loss"]), "training loss now"))
@@ -81,14 +81,9 @@ def result(run: Run, history: History, report: Report | None) -> Html:
     return html('<div class="cards">{}</div>', joined(shown))
 
 
-def scores(results: dict[str, float], prefix: str) -> dict[str, float]:
+def loss_last(results: dict[str, float], split: str) -> dict[str, float]:
     """The metrics of a split, the loss last."""
-    found = {
-        key.removeprefix(f"{prefix}_"): value
-        for key, value in results.items()
-        if key.startswith(f"{prefix}_") and not key.endswith(("runtime", "per_second", "samples"))
-    }
-    return dict(sorted(found.items(), key=lambda item: item[0].startswith("loss")))
+    return dict(sorted(scores(results, split).items(), key=lambda item: item[0].startswith("loss")))
 
 
 def curves_of(charts: Sequence[Chart]) -> Html:
@@ -104,15 +99,8 @@ def happenings(history: History, report: Report | None) -> Html:
         if each.name != "saved"
     ][-_MOST_HAPPENINGS:]
     if report:
-        items += [
-            html(
-                "{} ran on the CPU {} times, {:.1%} of the time: the device has no kernel for it",
-                name,
-                use.calls,
-                use.share,
-            )
-            for name, use in report.fallbacks.items()
-        ]
+        words = "{} ran on the CPU {} times, {:.1%} of the time: the device has no kernel for it"
+        items += [html(words, name, use.calls, use.share) for name, use in report.fallbacks.items()]
     verification = (report.verification if report else "") or history.verification
     if verification:
         items.append(html("The device against the CPU, before training: {}", verification))
@@ -135,9 +123,8 @@ def _part(part: Part) -> Html:
     elif part.most and part.most.rows:
         found.append(_table(part.most, _MOST_CONFUSIONS))
     if part.table and len(part.table.rows) > _MOST_ROWS:
-        shown, count = _MOST_ROWS, len(part.table.rows)
-        what = part.table.what
-        found.append(html('<p class="soft">The first {} of {} {}; report.json has them all.</p>', shown, count, what))
+        words = '<p class="soft">The first {} of {} {}; report.json has them all.</p>'
+        found.append(html(words, _MOST_ROWS, len(part.table.rows), part.table.what))
     if part.bars:
         found.append(_bars_of(part.bars))
     return html('<div class="beside">{}</div>', joined(found)) if len(found) > 1 else joined(found)
@@ -171,9 +158,8 @@ def data(card: DataCard) -> Html:
     """Lengths of the training rows, and what the task has to show of them."""
     parts = [html("<p>{}</p>", card.columns_reason)]
     if card.lengths:
-        bars = [(f"{each.shortest}–{each.longest}", each.rows) for each in card.lengths]
-        if card.lengths[0].shortest == card.lengths[0].longest:
-            bars = [(str(each.shortest), each.rows) for each in card.lengths]
+        exact = card.lengths[0].shortest == card.lengths[0].longest
+        bars = [(str(each.shortest) + f"–{each.longest}" * (not exact), each.rows) for each in card.lengths]
         cut = f"; {card.cut} texts were longer than the longest input and were cut" if card.cut else ""
         padding = f"{card.padding:.0%} of an epoch's tokens are padding" if card.padding else "nothing is padded"
         parts.append(html("<h3>Tokens of a training row</h3>{}<p>{}{}.</p>", _bars(bars), padding, cut))
@@ -206,11 +192,9 @@ def versions(run: Run) -> Html:
         "Python": machine.python,
         "torch": machine.torch,
         "transformers": machine.transformers,
+        "taken up": "; ".join(run.resumed),
     }
-    resumed = {"taken up": "; ".join(run.resumed)} if run.resumed else {}
-    return section(
-        "Versions", table(["", ""], ([name, value] for name, value in {**facts, **resumed}.items() if value))
-    )
+    return section("Versions", table(["", ""], ([name, value] for name, value in facts.items() if value)))
 
 
 def section(title: str, body: Html) -> Html:
@@ -280,7 +264,7 @@ def _bars(bars: Sequence[tuple[str, int]]) -> Html:
             '<text x="{end:.1f}" y="{y}">{count}</text>',
             y=place * high + 14,
             top=place * high + 4,
-            name=_short_name(name),
+            name=name if len(name) <= 22 else name[:21] + "…",
             width=wide * count / most,
             end=164 + wide * count / most,
             count=count,
@@ -289,7 +273,3 @@ def _bars(bars: Sequence[tuple[str, int]]) -> Html:
     )
     across, down = wide + 220, len(bars) * high
     return html('<svg class="bars" viewBox="0 0 {} {}" width="{}">{}</svg>', across, down, across, lines)
-
-
-def _short_name(name: str) -> str:
-    return name if len(name) <= 22 else name[:21] + "…"
