@@ -35,17 +35,11 @@ class Work:
     flops: float
     moved: float
 
-    def times(self, factor: float) -> Work:
-        return Work(self.flops * factor, self.moved * factor)
-
-    def plus(self, other: Work) -> Work:
-        return Work(self.flops + other.flops, self.moved + other.moved)
-
 
 def mean_step(found: Forecast) -> Work:
     """An optimiser step of mean size: the heaviest one, scaled by its tokens."""
-    once = Work(found.step.flops, found.step.moved).times(mean_tokens(found.job) / found.step_tokens)
-    return once.plus(Work(0, _UPDATE_BYTES * found.trained))
+    share = mean_tokens(found.job) / found.step_tokens
+    return Work(share * found.step.flops, share * found.step.moved + _UPDATE_BYTES * found.trained)
 
 
 def beside_steps(found: Forecast) -> Work:
@@ -55,7 +49,8 @@ def beside_steps(found: Forecast) -> Work:
     tokens = times * sum(int(split.lengths.sum()) for split in rows.validation.values())
     if computes_frozen_part_once(plan):
         tokens += int(lengths_of(found.job).sum())
-    return Work(found.evaluation.flops, found.evaluation.moved).times(tokens / found.evaluation_tokens)
+    batches = tokens / found.evaluation_tokens
+    return Work(batches * found.evaluation.flops, batches * found.evaluation.moved)
 
 
 def seconds_of(chip: Chip, work: Work) -> float:
@@ -64,6 +59,8 @@ def seconds_of(chip: Chip, work: Work) -> float:
     return arithmetic + work.moved / (SHARE_OF_BANDWIDTH * chip.bandwidth * 1e9)
 
 
-def estimated(seconds: float, step: float) -> Duration:
-    """With the range in which published runs were."""
+def estimated(found: Forecast, chip: Chip) -> Duration:
+    """Of the whole training, with the range in which published runs were."""
+    step = seconds_of(chip, mean_step(found))
+    seconds = found.job.plan.schedule.steps.value * step + seconds_of(chip, beside_steps(found))
     return Duration(seconds / SPREAD, seconds, seconds * SPREAD, step, BASIS)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,13 +50,15 @@ class Target:
 
 def target_of(machine: Machine, is_here: bool) -> Target:
     """A computer as it was found, here or elsewhere."""
-    device = machine.devices[0]
+    device, chip = machine.devices[0], None
+    with suppress(PippinError):  # a virtual machine, or newer than the table
+        chip = find_chip(device.mac.chip) if device.mac else None
     return Target(
         name=f"this computer ({device.name})" if is_here else f"{device.name}, {machine.cpu_cores} CPU cores",
         torch=machine.torch,
         macos=machine.release if machine.system == "Darwin" else "",
         memory=machine.memory_bytes,
-        chip=_chip(device.mac.chip) if device.mac else None,
+        chip=chip,
         is_here=is_here,
         machine=machine,
     )
@@ -104,15 +107,12 @@ def some_mac(
 
 def smallest_macs(needed: int) -> Iterator[str]:
     """For each kind of chip the Mac with the least memory whose GPU may hold so many bytes; only the smallest size."""
-    sizes = sorted({size for chip in CHIPS.values() for size in chip.memory})
-    enough = next((size for size in sizes if gpu_budget(size * 2**30) >= needed), None)
+    enough = smallest_memory(sorted({size for chip in CHIPS.values() for size in chip.memory}), needed)
     for chip in CHIPS.values():
         if enough in chip.memory:
             yield f"{chip.name} with {enough} GB"
 
 
-def _chip(name: str) -> Chip | None:
-    try:
-        return find_chip(name)
-    except PippinError:  # a virtual machine, or newer than the table
-        return None
+def smallest_memory(sizes: Iterable[int], needed: int) -> int | None:
+    """Of these sizes in GB, the first of which a GPU may take so many bytes."""
+    return next((size for size in sizes if gpu_budget(size * 2**30) >= needed), None)
