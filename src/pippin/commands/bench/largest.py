@@ -35,16 +35,13 @@ _LONGEST_STEP = 5.0
 
 def largest_batch(subject: Subject, device: str, length: int, head_only: bool, clock: Stopwatch) -> Largest:
     """With rows of so many tokens."""
-    test = HEAD_ONLY if head_only else TRAINING
     rows = subject.job.rows.train
     assert rows is not None
     settings = {"per_device_train_batch_size": _FIRST, "max_steps": 2, "freeze": CORE if head_only else None}
     job = subject.planned(device, len(rows), **settings)  # all, since word vectors of other rows are not trained
-    if not get_backend(device).traits.is_gpu:
-        batch, why = _estimated(job, length, head_only)
-    else:
-        batch, why = _tried(subject, job, length, clock)
-    return Largest(test, device, batch, why)
+    is_gpu = get_backend(device).traits.is_gpu
+    batch, why = _tried(subject, job, length, clock) if is_gpu else _estimated(job, length, head_only)
+    return Largest(HEAD_ONLY if head_only else TRAINING, device, batch, why)
 
 
 def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]:

@@ -86,31 +86,32 @@ class TrainingTest:
 
     def groups(self) -> list[list[Setting]]:
         test, machine = HEAD_ONLY if self.head_only else TRAINING, self.subject.job.machine
-        precisions = {
-            device: choose_precision(Recipe(device=device), machine.device(device)).value for device in self.devices
-        }
+        precisions = {each: choose_precision(Recipe(device=each), machine.device(each)).value for each in self.devices}
+        contenders = [(device, library) for device in self.devices for library in self.trainers]
         return [
-            [
-                Setting(test, device, precisions[device], batch, None, library)
-                for device in self.devices
-                for library in self.trainers
-            ]
+            [Setting(test, device, precisions[device], batch, library=library) for device, library in contenders]
             for batch in BATCHES
         ]
 
     def guess(self, setting: Setting, known: dict[Setting, float]) -> float:
         """What another batch size took; of the head alone, a third of the whole model's time for a run of the core."""
-        alike = [s for s in known if (s.device, s.library) == (setting.device, setting.library)]
-        if alike:
-            return max(known[other] for other in alike)
-        whole = [s for s in self._whole_model if (s.device, s.library) == (setting.device, setting.library)]
+
+        def alike(other: Setting) -> bool:
+            return (other.device, other.library) == (setting.device, setting.library)
+
         runs = 1 if setting.library == PIPPIN else self.epochs
-        return max((self._whole_model[other][1] * self.rows * runs / 3 for other in whole), default=0.0)
+        seconds = [known[other] for other in known if alike(other)]
+        seconds = seconds or [each[1] * self.rows * runs / 3 for s, each in self._whole_model.items() if alike(s)]
+        return max(seconds, default=0.0)
 
     def warm_up(self, setting: Setting) -> WarmUp:
         """A few steps, and what a whole pass will take by them."""
         if setting not in self._paces:
-            self._paces[setting] = self._pace(setting)
+            passed = self._train(setting, Pass(self.rows, steps=_WARM_UP_STEPS, head_only=self.head_only))
+            whole, a_row = passed.end - passed.start, (passed.end - passed.half) / max(passed.rows_after_half, 1)
+            self._paces[setting] = whole - a_row * passed.rows, a_row
+            if self.head_only and setting.library == PIPPIN:
+                self._paces[setting] = _HEAD_STEPS * whole, 0.0  # the core of all rows is in it already
         begin, a_row = self._paces[setting]
         return WarmUp(begin + a_row * self.epochs * self.rows)
 
@@ -123,14 +124,6 @@ class TrainingTest:
         if self.head_only:
             rows, seconds = passed.rows, whole
         return Sample(rows, seconds, whole, watched.memory, watched.watts, passed.score, passed.note)
-
-    def _pace(self, setting: Setting) -> tuple[float, float]:
-        passed = self._train(setting, Pass(self.rows, steps=_WARM_UP_STEPS, head_only=self.head_only))
-        whole = passed.end - passed.start
-        if self.head_only and setting.library == PIPPIN:
-            return _HEAD_STEPS * whole, 0.0  # the core of all rows is in it already
-        a_row = (passed.end - passed.half) / max(passed.rows_after_half, 1)
-        return whole - a_row * passed.rows, a_row
 
     def _train(self, setting: Setting, asked: Pass) -> Passed:
         backend = get_backend(setting.device)

@@ -31,7 +31,11 @@ class Watched:
 def watching(backend: Backend, power: bool = False) -> Iterator[Watched]:
     """Watch the work inside; looking at the power takes a thread, so only long work should be watched for it."""
     watched = Watched()
-    give_back(backend)
+    # What nobody uses is freed, so that this work is not judged by what the last one left behind.
+    gc.collect()
+    backend.empty_cache()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)  # glibc's; other libraries have none
     backend.forget_peak()
     meter = _PowerMeter(backend) if power else None
     with backend.watching_memory():
@@ -44,16 +48,6 @@ def watching(backend: Backend, power: bool = False) -> Iterator[Watched]:
         peak = backend.memory_peak()
     if before is not None and peak is not None:
         watched.memory = max(0, peak - before)
-
-
-def give_back(backend: Backend) -> None:
-    """Free what nobody uses, so that the next work is not judged by what the last one left behind."""
-    gc.collect()
-    backend.empty_cache()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; other libraries have none
-        if trim is not None:
-            trim(0)
 
 
 class _PowerMeter:
@@ -80,6 +74,5 @@ class _PowerMeter:
 
     def _look(self) -> None:
         while not self._done.wait(_LOOK_EVERY):
-            watts = self._backend.watts()
-            if watts is not None:
+            if (watts := self._backend.watts()) is not None:
                 self._looks.append(watts)

@@ -46,15 +46,9 @@ def _table(sheet: Sheet) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return f"| {' | '.join(map(prose, cells))} |"
 
+    title = f"## {prose(sheet.title[:1].upper() + sheet.title[1:])}"
     rule = f"|---|{'---:|' * (len(sheet.heads) - 1)}"
-    return [
-        f"## {prose(sheet.title[:1].upper() + sheet.title[1:])}",
-        "",
-        line(sheet.heads),
-        rule,
-        *map(line, sheet.rows),
-        "",
-    ]
+    return [title, "", line(sheet.heads), rule, *map(line, sheet.rows), ""]
 
 
 def _list(texts: Sequence[str]) -> list[str]:
