@@ -34,8 +34,6 @@ _FOR_CHARTS = 8.0
 
 @dataclass(frozen=True)
 class Asked:
-    """What the benchmark is to do."""
-
     model: str | None = None
     data: str | None = None
     devices: tuple[str, ...] = ()

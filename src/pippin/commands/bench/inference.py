@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from pippin.commands.bench.results import INFERENCE, Setting
-from pippin.commands.bench.schedule import CannotMeasure, Sample, Stopwatch, WarmUp
+from pippin.commands.bench.schedule import Sample, Stopwatch, WarmUp
 from pippin.commands.bench.subject import Subject
-from pippin.commands.bench.watch import watching
+from pippin.commands.bench.watch import fitting, watching
 from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
 from pippin.machine.drivers import get_backend
@@ -34,7 +35,7 @@ class _PlacedModel:
     network: Network
     bytes: int
 
-    def answer(self, encoded: Encoded) -> Any:
+    def answer(self, encoded: Encoded) -> torch.Tensor:
         """The logits of all rows as one batch."""
         with torch.inference_mode(), self.network.backend.own_stream():
             batch = self.network.collate(encoded, np.arange(len(encoded)))
@@ -103,22 +104,12 @@ class InferenceTest:
         backend.synchronize()
         return Sample(setting.batch, (self.clock.now() - start) / calls)
 
-    def _ready(self, setting: Setting) -> Callable[[], Any]:
-        """A call that answers one batch; running out of memory is an answer too."""
+    def _ready(self, setting: Setting) -> Callable[[], torch.Tensor]:
+        """A call that answers one batch."""
         assert setting.length is not None
         loaded = self._network(setting)
         encoded = self.subject.rows_of_length(setting.batch, setting.length)
-
-        def answer() -> Any:
-            try:
-                return loaded.answer(encoded)
-            except (RuntimeError, MemoryError) as error:
-                if not loaded.network.backend.is_out_of_memory(error):
-                    raise
-            # Not in the except block: there the error still holds what the failed batch left on the device.
-            raise CannotMeasure("out of memory")
-
-        return answer
+        return partial(fitting, loaded.network.backend, partial(loaded.answer, encoded))
 
     def _network(self, setting: Setting) -> _PlacedModel:
         device, precision = key = (setting.device, setting.precision)

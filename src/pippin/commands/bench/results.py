@@ -80,8 +80,6 @@ class Largest:
 
 @dataclass(frozen=True)
 class Bench:
-    """All of it."""
-
     model: str
     data: str
     machine: Machine

@@ -7,12 +7,13 @@ whole, since most of its work is done at the beginning: the core runs once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pippin.commands.bench.results import HEAD_ONLY, PIPPIN, TRAINING, Setting
 from pippin.commands.bench.schedule import CannotMeasure, Sample, WarmUp
 from pippin.commands.bench.subject import Subject
-from pippin.commands.bench.watch import watching
+from pippin.commands.bench.watch import fitting, watching
 from pippin.machine.drivers import get_backend
 from pippin.plan.device import choose_precision
 from pippin.recipe import Recipe
@@ -59,30 +60,27 @@ class Passed:
 Trainer = Callable[[Subject, Setting, Pass], Passed]
 
 
+@dataclass
 class TrainingTest:
     """Every device with every library, by batch size."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        devices: tuple[str, ...],
-        trainers: dict[str, Trainer],
-        rows: int = ROWS,
-        head_only: bool = False,
-    ):
-        self.subject, self.devices, self.trainers = subject, devices, trainers
-        self.rows, self.head_only = rows, head_only
-        self.epochs = HEAD_ONLY_EPOCHS if head_only else 1
-        self._paces: dict[Setting, tuple[float, float]] = {}
-        """By the warm-up: seconds to get going, and for each row."""
-        self._whole_model: dict[Setting, tuple[float, float]] = {}
-        """The same where the whole model was trained, for a guess."""
+    subject: Subject
+    devices: tuple[str, ...]
+    trainers: dict[str, Trainer]
+    rows: int = ROWS
+    head_only: bool = False
+    _paces: dict[Setting, tuple[float, float]] = field(default_factory=dict)
+    """By the warm-up: seconds to get going, and for each row."""
+    _whole_model: dict[Setting, tuple[float, float]] = field(default_factory=dict)
+    """The same where the whole model was trained, for a guess."""
+
+    @property
+    def epochs(self) -> int:
+        return HEAD_ONLY_EPOCHS if self.head_only else 1
 
     def for_the_head_alone(self) -> TrainingTest:
         """The same rows and devices, with a frozen core."""
-        test = TrainingTest(self.subject, self.devices, self.trainers, self.rows, head_only=True)
-        test._whole_model = self._paces
-        return test
+        return replace(self, head_only=True, _paces={}, _whole_model=self._paces)
 
     def groups(self) -> list[list[Setting]]:
         test, machine = HEAD_ONLY if self.head_only else TRAINING, self.subject.job.machine
@@ -126,13 +124,8 @@ class TrainingTest:
         return Sample(rows, seconds, whole, watched.memory, watched.watts, passed.score, passed.note)
 
     def _train(self, setting: Setting, asked: Pass) -> Passed:
-        backend = get_backend(setting.device)
-        try:
-            return self.trainers[setting.library](self.subject, setting, asked)
-        except (RuntimeError, MemoryError) as error:
-            if not backend.is_out_of_memory(error):
-                raise
-        raise CannotMeasure("out of memory")
+        train = partial(self.trainers[setting.library], self.subject, setting, asked)
+        return fitting(get_backend(setting.device), train)
 
 
 def affordable_rows(test: TrainingTest, budget: float) -> int:

@@ -8,12 +8,16 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
+from pippin.commands.bench.schedule import CannotMeasure
+from pippin.engine.memory import unless_it_is_too_much
 from pippin.machine.drivers.base import Backend
 
+T = TypeVar("T")
 #: Seconds between looks at the power.
 _LOOK_EVERY = 0.25
 
@@ -48,6 +52,14 @@ def watching(backend: Backend, power: bool = False) -> Iterator[Watched]:
         peak = backend.memory_peak()
     if before is not None and peak is not None:
         watched.memory = max(0, peak - before)
+
+
+def fitting(backend: Backend, work: Callable[[], T]) -> T:
+    """What the work gives; running out of memory is an answer too."""
+    found = unless_it_is_too_much(backend, work, less=lambda: True)
+    if found is None:
+        raise CannotMeasure("out of memory")
+    return found
 
 
 class _PowerMeter:

@@ -105,29 +105,37 @@ class FailedCall:
 
     def resized(self, sizes: dict[int, int]) -> FailedCall:
         """The call with every size replaced alike, wherever it stands."""
-        return self._changed(lambda tensor: tensor.resized(sizes), lambda size: sizes.get(size, size))
+
+        def change(value: Any, holds_sizes: bool) -> Any:
+            if isinstance(value, TensorLike):
+                return value.resized(sizes)
+            return sizes.get(value, value) if holds_sizes and type(value) is int else value
+
+        return self._changed(change)
 
     def on_cpu(self) -> FailedCall:
         """The call with everything on the CPU."""
-        moved = self._changed(lambda tensor: replace(tensor, device="cpu"))
-        return replace(moved, arguments=tuple(_device_to_cpu(item) for item in moved.arguments))
+
+        def change(value: Any, _: bool) -> Any:
+            if isinstance(value, TensorLike):
+                return replace(value, device="cpu")
+            is_device = isinstance(value, Code) and value.code.startswith("torch.device(")
+            return Code('torch.device("cpu")') if is_device else value
+
+        return self._changed(change)
 
     def with_first_of_lists(self) -> FailedCall:
         """The call with one tensor in each list of tensors."""
         return replace(self, arguments=tuple(_first_of_list(item) for item in self.arguments))
 
-    def _changed(
-        self, tensor: Callable[[TensorLike], TensorLike], size: Callable[[int], int] = lambda n: n
-    ) -> FailedCall:
-        def change(value: Any, holds_sizes: bool) -> Any:
-            if isinstance(value, TensorLike):
-                return tensor(value)
+    def _changed(self, change: Callable[[Any, bool], Any]) -> FailedCall:
+        def changed(value: Any, holds_sizes: bool) -> Any:
             if isinstance(value, list):
-                return [change(part, holds_sizes) for part in value]
-            return size(value) if holds_sizes and type(value) is int else value
+                return [changed(part, holds_sizes) for part in value]
+            return change(value, holds_sizes)
 
-        changed = (replace(item, value=change(item.value, item.holds_sizes)) for item in self.arguments)
-        return replace(self, arguments=tuple(changed))
+        items = (replace(item, value=changed(item.value, item.holds_sizes)) for item in self.arguments)
+        return replace(self, arguments=tuple(items))
 
 
 def describe(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> FailedCall:
@@ -197,11 +205,6 @@ def _code(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_code(part) for part in value)}]"
     return f'float("{value}")' if isinstance(value, float) and repr(value).strip("-").isalpha() else repr(value)
-
-
-def _device_to_cpu(item: Argument) -> Argument:
-    is_device = isinstance(item.value, Code) and item.value.code.startswith("torch.device(")
-    return replace(item, value=Code('torch.device("cpu")')) if is_device else item
 
 
 def _first_of_list(item: Argument) -> Argument:

@@ -19,8 +19,6 @@ from pippin.machine.traits import CPU, apple_gpu, traits_of
 
 @dataclass(frozen=True)
 class Target:
-    """What a forecast must know of a computer."""
-
     name: str
     """For people."""
     torch: str

@@ -9,7 +9,7 @@ from pippin.recipe.command import given_settings
 from pippin.report.page.charts import Chart, Series, metric_series, points, with_points
 from pippin.report.page.frame import page
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, html, joined
+from pippin.report.page.markup import Html, html
 from pippin.report.page.sections import curves_of, loss_last, section, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
@@ -32,17 +32,15 @@ def compare_page(runs: Sequence[ComparedRun]) -> Html:
     """The page of runs that were made on the same or on different computers."""
     charts = _charts(runs)
     names = ", ".join(each.name for each in runs)
-    body = joined(
-        [
-            html("<header><h1>{} runs</h1><p>{}</p></header>", len(runs), names),
-            section("Results", _results(runs)),
-            curves_of(charts),
-            _differences("Settings that differ", runs, [_settings(each.run) for each in runs]),
-            _differences("Plans that differ", runs, [_plan(each.run) for each in runs]),
-        ],
-        between="\n",
-    )
-    return page(f"{len(runs)} runs: {names}", body, charts)
+    plans = [{name: value for name, value, _ in plan_rows(each.run.plan)} for each in runs]
+    parts = [
+        html("<header><h1>{} runs</h1><p>{}</p></header>", len(runs), names),
+        section("Results", _results(runs)),
+        curves_of(charts),
+        _differences("Settings that differ", runs, [_settings(each.run) for each in runs]),
+        _differences("Plans that differ", runs, plans),
+    ]
+    return page(f"{len(runs)} runs: {names}", parts, charts)
 
 
 def _results(runs: Sequence[ComparedRun]) -> Html:
@@ -95,10 +93,6 @@ def _charts(runs: Sequence[ComparedRun]) -> list[Chart]:
 def _settings(run: Run) -> dict[str, str]:
     own = {f"--{name}": str(value) for name, value in given_settings(run.recipe).items() if name not in _OWN}
     return {"model": run.model, "rows": run.fingerprint[:8], "torch": run.machine.torch, "pippin": run.pippin, **own}
-
-
-def _plan(run: Run) -> dict[str, str]:
-    return {name: value for name, value, _ in plan_rows(run.plan)}
 
 
 def _differences(title: str, runs: Sequence[ComparedRun], facts: Sequence[dict[str, str]]) -> Html:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from pippin.report.page.charts import Chart, as_json
@@ -17,7 +17,7 @@ from pippin.runs.folder import PAGE_MARK
 _AGAIN_AFTER, _SILENT_AFTER = 5, 600
 
 
-def page(title: str, body: Html, charts: Sequence[Chart] = (), running: bool = False) -> Html:
+def page(title: str, parts: Iterable[Html], charts: Sequence[Chart] = (), running: bool = False) -> Html:
     """A whole page. It may run its own script and style and nothing else, so that no text in it ever acts."""
     style, script = _own_file("style.css"), _own_file("charts.js")
     data = {
@@ -33,7 +33,7 @@ def page(title: str, body: Html, charts: Sequence[Chart] = (), running: bool = F
         generator=Html(PAGE_MARK),
         title=title,
         style=style,
-        body=body,
+        body=joined(parts, between="\n"),
         data=Html(written.replace("<", "\\u003c")),  # so that it cannot end the element that it stands in
         script=script,
     )

@@ -24,8 +24,6 @@ _TOLD = {
 
 @dataclass(frozen=True)
 class Happening:
-    """Something that is told in a sentence."""
-
     name: str
     words: str
     step: int

@@ -133,17 +133,13 @@ def _part(part: Part) -> Html:
 def _table(part: Table, most: int) -> Html:
     """Cells as their columns want them; numbers stand to the right."""
     formats = dict(enumerate(part.formats))
-    rows = (
-        [
-            html('<div class="text">{}</div>', cell)
-            if formats.get(place) == "long"
-            else html("{:" + formats[place] + "}", cell)
-            if formats.get(place)
-            else cell
-            for place, cell in enumerate(row)
-        ]
-        for row in part.rows[:most]
-    )
+
+    def shown_cell(cell: object, how: str) -> object:
+        if how == "long":
+            return html('<div class="text">{}</div>', cell)
+        return html("{:" + how + "}", cell) if how else cell
+
+    rows = ([shown_cell(cell, formats.get(place, "")) for place, cell in enumerate(row)] for row in part.rows[:most])
     shown = table(part.heads, rows, numbers=[place for place, how in formats.items() if how not in ("", "long")])
     return html('<div><p class="soft">{}</p>{}</div>', part.caption, shown) if part.caption else shown
 

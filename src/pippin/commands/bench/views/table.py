@@ -109,15 +109,12 @@ def notes(bench: Bench) -> list[str]:
 
 def differences(benches: Sequence[Bench]) -> list[str]:
     """Why machines may not be comparable."""
-    found = []
-    for what, values in (
-        ("models", {bench.model for bench in benches}),
-        ("data", {bench.data for bench in benches}),
-        ("numbers of training rows", {str(bench.training_rows) for bench in benches}),
-    ):
-        if len(values) > 1:
-            found.append(f"these are not the same {what}: {', '.join(sorted(values))}.")
-    return found
+    values = {
+        "models": {bench.model for bench in benches},
+        "data": {bench.data for bench in benches},
+        "numbers of training rows": {str(bench.training_rows) for bench in benches},
+    }
+    return [f"these are not the same {what}: {', '.join(sorted(n))}." for what, n in values.items() if len(n) > 1]
 
 
 def _show(sheet: Sheet, terminal: Terminal) -> None:
