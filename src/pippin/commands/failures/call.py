@@ -11,7 +11,11 @@ import torch
 
 #: Most characters of an error's first line that are kept.
 _LONGEST_TEXT = 300
-_RANDOM = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+#: How tensors of a dtype are made and filled; those of others hold zeros.
+_FILLED = {
+    **dict.fromkeys(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"), ("randn", "normal_()")),
+    "bool": ("ones", "fill_(True)"),
+}
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,7 @@ class TensorLike:
         # An expanded dimension has one element in memory.
         shape = tuple(size if stride else min(size, 1) for size, stride in zip(self.shape, self.strides, strict=True))
         options = f'dtype=torch.{self.dtype}, device="{self.device}"'
-        make, fill = ("zeros", "zero_()")
-        if self.dtype in _RANDOM:
-            make, fill = ("randn", "normal_()")
-        elif self.dtype == "bool":
-            make, fill = ("ones", "fill_(True)")
+        make, fill = _FILLED.get(self.dtype, ("zeros", "zero_()"))
         made = f"torch.{make}({shape}, {options})"
         if not _is_contiguous(shape, self.strides):
             made = f"torch.empty_strided({shape}, {self.strides}, {options}).{fill}"
@@ -126,7 +126,11 @@ class FailedCall:
 
     def with_first_of_lists(self) -> FailedCall:
         """The call with one tensor in each list of tensors."""
-        return replace(self, arguments=tuple(_first_of_list(item) for item in self.arguments))
+
+        def first(value: Any) -> Any:
+            return value[:1] if isinstance(value, list) and value and isinstance(value[0], TensorLike) else value
+
+        return replace(self, arguments=tuple(replace(item, value=first(item.value)) for item in self.arguments))
 
     def _changed(self, change: Callable[[Any, bool], Any]) -> FailedCall:
         def changed(value: Any, holds_sizes: bool) -> Any:
@@ -205,11 +209,6 @@ def _code(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_code(part) for part in value)}]"
     return f'float("{value}")' if isinstance(value, float) and repr(value).strip("-").isalpha() else repr(value)
-
-
-def _first_of_list(item: Argument) -> Argument:
-    is_tensors = isinstance(item.value, list) and item.value and isinstance(item.value[0], TensorLike)
-    return replace(item, value=item.value[:1]) if is_tensors else item
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

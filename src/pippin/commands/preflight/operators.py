@@ -34,22 +34,11 @@ from pippin.tasks.sequence.task import SequenceTask
 
 #: What a configuration calls its sizes, and small ones that go together.
 _SMALL = {
-    "num_hidden_layers": 2,
-    "num_layers": 2,
-    "num_decoder_layers": 2,
-    "hidden_size": 64,
-    "embedding_size": 64,
-    "d_model": 64,
-    "intermediate_size": 128,
-    "hidden_dim": 128,
-    "d_ff": 128,
-    "num_attention_heads": 4,
-    "num_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 16,
-    "d_kv": 16,
-    "pooler_hidden_size": 64,
-    "vocab_size": 128,
+    **dict.fromkeys(("num_hidden_layers", "num_layers", "num_decoder_layers", "num_key_value_heads"), 2),
+    **dict.fromkeys(("num_attention_heads", "num_heads"), 4),
+    **dict.fromkeys(("head_dim", "d_kv"), 16),
+    **dict.fromkeys(("hidden_size", "embedding_size", "d_model", "pooler_hidden_size"), 64),
+    **dict.fromkeys(("intermediate_size", "hidden_dim", "d_ff", "vocab_size"), 128),
 }
 #: What releases without an operator called in its place.
 _INSTEAD = {"aten::_safe_softmax": "aten::_softmax"}

@@ -70,10 +70,10 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
 def _runs(job: PlannedJob, target: Target) -> Runs:
     problems: list[Problem] = []
     mac = _mac(job)
-    if target.macos and release(target.macos) < (floor := macos_floor(target.torch)):
+    if target.macos and release(target.macos) < (floor := macos_floor(target.machine.torch)):
         newest = newest_torch(target.macos)
         older = f", or: pip install 'torch=={newest}.*'" if newest else ""
-        what = f"torch {target.torch} needs macOS {dotted(floor)}, and this is {target.macos}"
+        what = f"torch {target.machine.torch} needs macOS {dotted(floor)}, and this is {target.macos}"
         problems.append(Problem(what, f"update macOS in System Settings{older}", stops=True))
     problems += [
         Problem(f"PyTorch's fault {hazard.source} there: {hazard.wrong}", f"worked round: {hazard.remedy.value}", False)
@@ -87,7 +87,7 @@ def _runs(job: PlannedJob, target: Target) -> Runs:
         except Exception as error:  # a class whose sizes cannot be made small
             problems.append(Problem(f"its operators are not known ({type(error).__name__})", "try it there", False))
         else:
-            problems += _operator_problems(operators, target, job.recipe.mps_fallback == "on")
+            problems += _operator_problems(operators, target.machine.torch, job.recipe.mps_fallback == "on")
     return Runs(tuple(problems), operators)
 
 
@@ -102,7 +102,7 @@ def _mac(job: PlannedJob) -> MacFacts | None:
     return job.machine.device(job.plan.execution.device.value).mac
 
 
-def _operator_problems(operators: OperatorAnswer, target: Target, falls_back: bool) -> Iterator[Problem]:
+def _operator_problems(operators: OperatorAnswer, torch: str, falls_back: bool) -> Iterator[Problem]:
     for finding in operators.findings:
         since = finding.native_since
         newer = f"pip install 'torch>={since}'" if since else "no release of torch has it yet"
@@ -110,7 +110,7 @@ def _operator_problems(operators: OperatorAnswer, target: Target, falls_back: bo
             yield Problem(f"{finding.name} runs neither there nor on the CPU", f"{newer}; or --use_cpu", stops=True)
         elif finding.coverage is Coverage.FALLBACK and not falls_back:
             cure = f"{newer}; or --mps_fallback on"
-            yield Problem(f"{finding.name} does not exist on the Apple GPU in torch {target.torch}", cure, stops=True)
+            yield Problem(f"{finding.name} does not exist on the Apple GPU in torch {torch}", cure, stops=True)
         else:
             what = f"{finding.name} runs on the CPU, with copies there and back ({finding.calls} times in a small step)"
             yield Problem(what, newer, stops=False)

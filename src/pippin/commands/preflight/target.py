@@ -21,15 +21,15 @@ from pippin.machine.traits import CPU, apple_gpu, traits_of
 class Target:
     name: str
     """For people."""
-    torch: str
-    macos: str
-    """Empty where it is no Mac."""
-    memory: int | None
-    """Bytes of the whole computer."""
     chip: Chip | None
     """None where its speed is not known."""
     is_here: bool
     machine: Machine = field(repr=False)
+
+    @property
+    def macos(self) -> str:
+        """Empty where it is no Mac."""
+        return self.machine.release if self.machine.system == "Darwin" else ""
 
     @property
     def description(self) -> dict[str, Any]:
@@ -37,9 +37,9 @@ class Target:
         chip = self.chip
         return {
             "name": self.name,
-            "torch": self.torch,
+            "torch": self.machine.torch,
             "macos": self.macos or None,
-            "memory_bytes": self.memory,
+            "memory_bytes": self.machine.memory_bytes,
             "chip": chip.name if chip else None,
             "gpu_cores": chip.gpu_cores if chip else None,
             "is_here": self.is_here,
@@ -51,15 +51,8 @@ def target_of(machine: Machine, is_here: bool) -> Target:
     device, chip = machine.devices[0], None
     with suppress(PippinError):  # a virtual machine, or newer than the table
         chip = find_chip(device.mac.chip) if device.mac else None
-    return Target(
-        name=f"this computer ({device.name})" if is_here else f"{device.name}, {machine.cpu_cores} CPU cores",
-        torch=machine.torch,
-        macos=machine.release if machine.system == "Darwin" else "",
-        memory=machine.memory_bytes,
-        chip=chip,
-        is_here=is_here,
-        machine=machine,
-    )
+    name = f"this computer ({device.name})" if is_here else f"{device.name}, {machine.cpu_cores} CPU cores"
+    return Target(name, chip, is_here, machine)
 
 
 def some_mac(
@@ -79,28 +72,19 @@ def some_mac(
     torch = torch or here.torch.partition("+")[0]
     macos = macos or dotted(macos_floor(torch))
     size = memory * 2**30
-    return Target(
-        name=f"{found.name}, {found.gpu_cores} GPU cores, {memory} GB",
+    gpu = apple_gpu(MacFacts(torch, macos, found.name), gpu_budget(size), budget_bytes=gpu_budget(size))
+    machine = Machine(
+        system="Darwin",
+        release=macos,
+        architecture="arm64",
+        python=platform.python_version(),
         torch=torch,
-        macos=macos,
-        memory=size,
-        chip=found,
-        is_here=False,
-        machine=Machine(
-            system="Darwin",
-            release=macos,
-            architecture="arm64",
-            python=platform.python_version(),
-            torch=torch,
-            transformers=here.transformers,
-            cpu_cores=8,
-            memory_bytes=size,
-            devices=(
-                apple_gpu(MacFacts(torch, macos, found.name), gpu_budget(size), budget_bytes=gpu_budget(size)),
-                traits_of(CPU, found.name),
-            ),
-        ),
+        transformers=here.transformers,
+        cpu_cores=8,
+        memory_bytes=size,
+        devices=(gpu, traits_of(CPU, found.name)),
     )
+    return Target(f"{found.name}, {found.gpu_cores} GPU cores, {memory} GB", found, is_here=False, machine=machine)
 
 
 def smallest_macs(needed: int) -> Iterator[str]:

@@ -21,18 +21,7 @@ from pippin.commands.verify.invariants import first_half, row_and_changed
 from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.rounding import rounding
 from pippin.commands.verify.tolerance import allowed_error, allowed_errors, yardstick
-from pippin.commands.verify.verdict import (
-    AGAIN,
-    EVALUATION,
-    GRADIENTS,
-    LATER,
-    LOSS,
-    MODES,
-    PADDED,
-    STEP,
-    TRAINING,
-    Finding,
-)
+from pippin.commands.verify.verdict import AGAIN, EVALUATION, GRADIENTS, LATER, LOSS, MODES, PADDED, TRAINING, Finding
 from pippin.data.collate import Collator
 from pippin.machine.drivers.base import Backend
 
@@ -46,7 +35,6 @@ _WALKS = {
     GRADIENTS: ("training", "gradients"),
     LATER: ("later tokens",),
     AGAIN: ("again",),
-    STEP: (),
 }
 
 
@@ -66,7 +54,7 @@ def located(
             return ""
 
     def module(finding: Finding) -> str:
-        return next(filter(None, map(first_wrong, _WALKS[finding.name])), "")
+        return next(filter(None, map(first_wrong, _WALKS.get(finding.name, ()))), "")
 
     return [finding if finding.agrees else replace(finding, module=module(finding)) for finding in findings]
 

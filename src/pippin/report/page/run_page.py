@@ -23,7 +23,7 @@ def run_page(run: Run, history: History, report: Report | None, folder: str) -> 
     charts = run_charts(history)
     parts = [
         sections.header(run, history, folder),
-        sections.result(run, history, report),
+        sections.result(history, report),
         sections.curves_of(charts),
         sections.parts_of(report),
         sections.happenings(history, report),

@@ -19,7 +19,6 @@ from pippin.text import clock_time, duration, memory
 
 #: Larger matrices are told by their most frequent confusions.
 _MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_ROWS, _MOST_HAPPENINGS, _MOST_BARS = 24, 30, 200, 60, 40
-_BEHIND = {"finished": "finished", "started": "running", "interrupted": "interrupted", "failed": "failed"}
 
 
 def header(run: Run, history: History, folder: str) -> Html:
@@ -38,16 +37,14 @@ def header(run: Run, history: History, folder: str) -> Html:
             shlex.quote(folder),
         )
     return html(
-        "<header><h1>{name}</h1><p>{model} on {data} ({rows} rows) · {device}</p>"
-        '<p><span class="status {status}">{behind}</span>{place}{age} <span class="soft">started {started}</span></p>'
-        "{silent}</header>",
+        "<header><h1>{name}</h1><p>{run.model} on {run.data.name} ({rows} rows) · {device}</p>"
+        '<p><span class="status {run.status}">{stands}</span>{place}{age} '
+        '<span class="soft">started {started}</span></p>{silent}</header>',
+        run=run,
         name=run.recipe.run_name or run.data.name,
-        model=run.model,
-        data=run.data.name,
         rows=", ".join(f"{count} {name.replace('_', ' ')}" for name, count in run.data.rows.items()),
         device=_device(run),
-        status=run.status,
-        behind=_BEHIND.get(run.status, run.status),
+        stands="running" if run.status == "started" else run.status,
         place=place,
         age=age,
         started=_moment(run.started),
@@ -55,7 +52,7 @@ def header(run: Run, history: History, folder: str) -> Html:
     )
 
 
-def result(run: Run, history: History, report: Report | None) -> Html:
+def result(history: History, report: Report | None) -> Html:
     """The figures that people look for first."""
     cards: list[tuple[Html | str, str]] = []
     results = report.results if report else {}
