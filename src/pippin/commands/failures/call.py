@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 #: Most characters of an error's first line that are kept.
 _LONGEST_TEXT = 300
@@ -90,7 +92,7 @@ class FailedCall:
 
     @property
     def tensors(self) -> list[TensorLike]:
-        return [part for item in self.arguments for part in _parts(item.value) if isinstance(part, TensorLike)]
+        return [part for item in self.arguments for part in tree_leaves(item.value) if isinstance(part, TensorLike)]
 
     @property
     def snippet(self) -> str:
@@ -106,7 +108,7 @@ class FailedCall:
     def resized(self, sizes: dict[int, int]) -> FailedCall:
         """The call with every size replaced alike, wherever it stands."""
 
-        def change(value: Any, holds_sizes: bool) -> Any:
+        def change(holds_sizes: bool, value: Any) -> Any:
             if isinstance(value, TensorLike):
                 return value.resized(sizes)
             return sizes.get(value, value) if holds_sizes and type(value) is int else value
@@ -116,7 +118,7 @@ class FailedCall:
     def on_cpu(self) -> FailedCall:
         """The call with everything on the CPU."""
 
-        def change(value: Any, _: bool) -> Any:
+        def change(_: bool, value: Any) -> Any:
             if isinstance(value, TensorLike):
                 return replace(value, device="cpu")
             is_device = isinstance(value, Code) and value.code.startswith("torch.device(")
@@ -132,13 +134,9 @@ class FailedCall:
 
         return replace(self, arguments=tuple(replace(item, value=first(item.value)) for item in self.arguments))
 
-    def _changed(self, change: Callable[[Any, bool], Any]) -> FailedCall:
-        def changed(value: Any, holds_sizes: bool) -> Any:
-            if isinstance(value, list):
-                return [changed(part, holds_sizes) for part in value]
-            return change(value, holds_sizes)
-
-        items = (replace(item, value=changed(item.value, item.holds_sizes)) for item in self.arguments)
+    def _changed(self, change: Callable[[bool, Any], Any]) -> FailedCall:
+        values = (tree_map(partial(change, item.holds_sizes), item.value) for item in self.arguments)
+        items = (replace(item, value=value) for item, value in zip(self.arguments, values, strict=True))
         return replace(self, arguments=tuple(items))
 
 
@@ -189,18 +187,9 @@ def _described(value: Any, own: bool) -> Any:
 
 def _without_values(text: str, call: FailedCall) -> str:
     """The text without numbers that are no sizes or settings of the call: they may come out of a tensor."""
-    known = {str(part) for item in call.arguments for part in _parts(item.value) if type(part) is int}
+    known = {str(part) for item in call.arguments for part in tree_leaves(item.value) if type(part) is int}
     known |= {str(size) for tensor in call.tensors for size in tensor.shape}
     return re.sub(r"\d+", lambda found: found[0] if found[0] in known else "#", text)
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """The value, or what is in it where it is a list."""
-    if isinstance(value, list):
-        for part in value:
-            yield from _parts(part)
-    else:
-        yield value
 
 
 def _code(value: Any) -> str:

@@ -139,10 +139,9 @@ def _number(value: float, times: bool) -> str:
 
 
 def _footer(benches: Sequence[Bench], spread: bool = True) -> str:
-    lines = []
-    for number, bench in enumerate(benches, 1):
-        name = f"{number}: " if len(benches) > 1 else ""
-        lines.append(f"{name}{machine_words(bench)} · {software_words(bench)} · {bench.date[:10]}")
+    lines = [f"{machine_words(bench)} · {software_words(bench)} · {bench.date[:10]}" for bench in benches]
+    if len(benches) > 1:
+        lines = [f"{number}: {line}" for number, line in enumerate(lines, 1)]
     if any(bench.emulated for bench in benches):
         lines.append(EMULATED_NOTE[:1].upper() + EMULATED_NOTE[1:] + ".")
     if any(not bench.complete for bench in benches):

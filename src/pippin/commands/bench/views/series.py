@@ -44,10 +44,8 @@ def series_of(benches: Sequence[Bench]) -> list[BarSeries]:
         for device in bench.devices:
             libraries = dict.fromkeys(p.setting.library for p in bench.points if p.setting.device == device)
             for library in libraries or {PIPPIN: None}:
-                label = device_label(bench, device)
-                if library != PIPPIN:
-                    label += ", HF Trainer"
-                found.append(BarSeries(label if len(benches) == 1 else f"{number}: {label}", bench, device, library))
+                label = f"{number}: " * (len(benches) > 1) + device_label(bench, device)
+                found.append(BarSeries(label + ", HF Trainer" * (library != PIPPIN), bench, device, library))
     return found
 
 
