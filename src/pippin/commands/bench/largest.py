@@ -88,17 +88,14 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> 
     assert step is not None
     session.model.train()
 
-    def fits(rows: int) -> bool:
-        def try_it() -> bool:
-            try:
-                step.gradients([step.collate(encoded, np.resize(np.arange(_FIRST), rows))])
-                if rows == _FIRST:
-                    step.update()  # the optimiser's state is part of it
-            finally:
-                step.undo()
-            return True
-
-        return bool(unless_it_is_too_much(backend, try_it, less=lambda: True))
+    def run_step(rows: int) -> bool:
+        try:
+            step.gradients([step.collate(encoded, np.resize(np.arange(_FIRST), rows))])
+            if rows == _FIRST:
+                step.update()  # the optimiser's state is part of it
+        finally:
+            step.undo()
+        return True
 
     rows = _FIRST
     with backend.own_stream():
@@ -109,7 +106,7 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> 
             start = clock.now()
             held = backend.memory_now() or 0
             with watching(backend) as watched:
-                fitted = fits(rows)
+                fitted = unless_it_is_too_much(backend, partial(run_step, rows), less=lambda: True)
             if not fitted:
                 return fitting, f"memory ran out with {rows} rows"
             fitting, before, last = rows, last, held + (watched.memory or 0)

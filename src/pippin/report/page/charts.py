@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from pippin.report.page.history import Happening, History
+from pippin.report.page.history import History
 from pippin.report.report import scores
 
 Points = list[tuple[float, float]]
@@ -48,7 +48,9 @@ class Chart:
 def run_charts(history: History) -> list[Chart]:
     """Every curve that the run has points for."""
     logs, evaluations = history.logs, history.evaluations
-    by_step, by_minute = _marks(history.happenings, by_step=True), _marks(history.happenings, by_step=False)
+    marked = [each for each in history.happenings if each.name in _MARKED][-_MOST_MARKS:]
+    by_step = tuple(Mark(float(each.step), each.words) for each in marked)
+    by_minute = tuple(Mark(each.minute, each.words) for each in marked)
     training = Series("training", points(logs, "step", "loss"))
     validation = Series("validation", points(evaluations, "step", "eval_loss"))
     rate = Series("learning rate", points(logs, "step", "learning_rate"))
@@ -113,11 +115,6 @@ def as_json(charts: Iterable[Chart]) -> list[dict[str, Any]]:
         }
         for chart in charts
     ]
-
-
-def _marks(happenings: list[Happening], by_step: bool) -> tuple[Mark, ...]:
-    marked = [each for each in happenings if each.name in _MARKED][-_MOST_MARKS:]
-    return tuple(Mark(float(each.step) if by_step else each.minute, each.words) for each in marked)
 
 
 def _is_number(value: Any) -> bool:

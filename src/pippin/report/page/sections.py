@@ -14,7 +14,7 @@ from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report, scores
 from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
-from pippin.tasks.parts import Bars, Matrix, Part, Table
+from pippin.tasks.parts import Matrix, Part, Table
 from pippin.text import clock_time, duration, memory
 
 #: Larger matrices are told by their most frequent confusions.
@@ -123,7 +123,9 @@ def _part(part: Part) -> Html:
         words = '<p class="soft">The first {} of {} {}; report.json has them all.</p>'
         found.append(html(words, _MOST_ROWS, len(part.table.rows), part.table.what))
     if part.bars:
-        found.append(_bars_of(part.bars))
+        bars = list(zip(part.bars.names, part.bars.counts, strict=False))
+        more = html('<p class="soft">and {} {} more</p>', len(bars) - _MOST_BARS, part.bars.what)
+        found.append(html("{}{}", _bars(bars[:_MOST_BARS]), more if len(bars) > _MOST_BARS else ""))
     return html('<div class="beside">{}</div>', joined(found)) if len(found) > 1 else joined(found)
 
 
@@ -239,12 +241,6 @@ def _matrix(part: Matrix) -> Html:
         joined(html("<th>{}</th>", name) for name in part.names),
         joined(lines),
     )
-
-
-def _bars_of(part: Bars) -> Html:
-    bars = list(zip(part.names, part.counts, strict=False))
-    more = html('<p class="soft">and {} {} more</p>', len(bars) - _MOST_BARS, part.what)
-    return html("{}{}", _bars(bars[:_MOST_BARS]), more if len(bars) > _MOST_BARS else "")
 
 
 def _bars(bars: Sequence[tuple[str, int]]) -> Html:
