@@ -139,9 +139,8 @@ class FakeJob:
         self.network.frozen = self.frozen
         if self.frozen.one_vector_a_row:
             ones = {name: torch.ones(len(rows), 1, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
-            return Batch(
-                ones, batch.labels, rows, hidden_states=torch.empty(len(rows), width, device=self.backend.device)
-            )
+            states = torch.empty(len(rows), width, device=self.backend.device)
+            return Batch(ones, batch.labels, rows, hidden_states=states)
         shape = batch.inputs["input_ids"].shape
         return replace(batch, hidden_states=torch.empty(*shape, width, device=self.backend.device))
 

@@ -59,8 +59,7 @@ def compare_in_place(experiment: Experiment, cpu: Backend, device: Backend, prec
 
 def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precision: str) -> Reference:
     """Run the model on the CPU in fp32, and once more with rounded products, to see what that does."""
-    exact = allowed_error(model)
-    network = Network(model, cpu)
+    exact, network = allowed_error(model), Network(model, cpu)
     wanted = measure(experiment, network)
     # A model that gives NaN everywhere is not the device's fault, and has nothing to be compared.
     places = np.concatenate([np.sort(rows) for rows in experiment.batches])
