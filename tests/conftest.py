@@ -350,14 +350,14 @@ def by_class_part(
     **changes: Any,
 ) -> Part:
     """Figures by class, as the task for one class a text makes them."""
-    from pippin.tasks.parts import Matrix, Part, Table
+    from pippin.tasks.parts import Matrix, Part, TablePart
 
     heads, formats = ("class", "precision", "recall", "F1", "rows"), ("", ".3f", ".3f", ".3f", "d")
     size = range(len(classes))
     counts = counts or [[4 * (down == across) + 1 for across in size] for down in size]
     part = Part(
         "By class, on the validation rows",
-        Table(heads, tuple((name, *figures) for name in classes), formats, "classes"),
+        TablePart(heads, tuple((name, *figures) for name in classes), formats, "classes"),
         Matrix(tuple(classes), tuple(map(tuple, counts)), "True classes down, predicted classes across."),
         in_brief=True,
     )

@@ -19,7 +19,7 @@ from pippin.errors import PippinError
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
 from pippin.tasks.base import Columns, Dataset, Prediction, Reads
-from pippin.tasks.parts import Bars, Part, Table
+from pippin.tasks.parts import Bars, Part, TablePart
 
 NAMES = ("consonant", "vowel")
 
@@ -108,7 +108,7 @@ class VowelScorer:
         right = self.answers == self.encoded.labels
         figures = [(right[self.encoded.labels == label], name) for label, name in enumerate(NAMES)]
         rows = tuple((name, float(some.mean()), len(some)) for some, name in figures)
-        table = Table(("letter", "recall", "tokens"), rows, ("", ".3f", "d"), "letters")
+        table = TablePart(("letter", "recall", "tokens"), rows, ("", ".3f", "d"), "letters")
         return (Part(f"By letter, on the {split} rows", table, in_brief=True),)
 
     def _words(self, numbers: np.ndarray) -> Iterator[str]:

@@ -94,7 +94,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Table:
+class OperatorTable:
     """All operators of one release. Names are written with or without `aten::`."""
 
     release: str
@@ -192,25 +192,25 @@ def nearest_release(release: str) -> KnownRelease:
     return KnownRelease(older[-1], note if _numbers(release)[:2] > _numbers(known[-1])[:2] else "")
 
 
-def table(release: str) -> Table:
+def table(release: str) -> OperatorTable:
     """The shipped table of a release, or of the one that stands for it."""
     return _table(nearest_release(release).release)
 
 
-def operators_of(release: str) -> Table:
+def operators_of(release: str) -> OperatorTable:
     """The operators of a running torch: the shipped table, or torch's own files where it is newer than that."""
     return installed() if nearest_release(release).note else table(release)
 
 
 @cache
-def installed() -> Table:
+def installed() -> OperatorTable:
     """The table of the installed torch, from its own files. Takes seconds, and works for releases yet unknown.
 
     What is registered by hand is in no yaml: it is taken from the shipped table.
     """
     release = version("torch").partition("+")[0]
     shipped = table(release).operators
-    return Table(
+    return OperatorTable(
         release,
         {
             name: Operator(found.facts | (shipped[name].facts & BY_HAND), found.delegate) if name in shipped else found
@@ -260,14 +260,14 @@ def _data() -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
 
 
 @cache
-def _table(release: str) -> Table:
+def _table(release: str) -> OperatorTable:
     known, histories = _data()
     until_here = known[known.index(release) :: -1]
     states = {
         name: next((changes[each] for each in until_here if each in changes), "-")
         for name, changes in histories.items()
     }
-    return Table(release, {name: Operator.parse(state) for name, state in states.items() if state != "-"})
+    return OperatorTable(release, {name: Operator.parse(state) for name, state in states.items() if state != "-"})
 
 
 def _numbers(release: str) -> tuple[int, int, int]:

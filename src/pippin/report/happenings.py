@@ -11,18 +11,6 @@ Figures = dict[str, Any]
 Sentence = Callable[[Figures], str]
 
 
-def _relieved(figures: Figures) -> str:
-    before, after = memory(figures["before"]), memory(figures["after"])
-    return f"the device held {before}, near its limit: what was unused is given back, {after} remain."
-
-
-def _slept(figures: Figures) -> str:
-    lasted = duration(figures["seconds"])
-    if figures["sure"]:
-        return f"the computer slept for {lasted}"
-    return f"one step took {lasted} longer than others: the computer slept?"
-
-
 #: Events that a person should hear of at once, by name.
 WARNINGS: dict[str, Sentence] = {
     "slow": lambda figures: (
@@ -52,7 +40,10 @@ NOTES: dict[str, Sentence] = {
     "kept_awake": lambda figures: (
         "the computer stays awake while it trains; a closed lid still puts a laptop to sleep."
     ),
-    "relieved": _relieved,
+    "relieved": lambda figures: (
+        f"the device held {memory(figures['before'])}, near its limit: what was unused is given back, "
+        f"{memory(figures['after'])} remain."
+    ),
     "compiling": lambda figures: (
         f"compiling the model: it takes about {duration(figures['costs'])} and should save "
         f"{duration(figures['saves'])} of the rest of the run."
@@ -61,7 +52,11 @@ NOTES: dict[str, Sentence] = {
         f"compiled steps take {1 / figures['faster']:.0%} of the time"
         + (": the run goes on with them." if figures["faster"] > 1 else ": the run goes back to the others.")
     ),
-    "slept": _slept,
+    "slept": lambda figures: (
+        f"the computer slept for {duration(figures['seconds'])}"
+        if figures["sure"]
+        else f"one step took {duration(figures['seconds'])} longer than others: the computer slept?"
+    ),
 }
 
 

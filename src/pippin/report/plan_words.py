@@ -46,14 +46,10 @@ def _goes_without_saying(name: str, plan: Plan) -> bool:
 def _value(name: str, value: Any) -> str:
     if name.endswith("learning_rate"):
         return f"{value:.2e}"
-    if name == "pad_lengths":
-        return ", ".join(map(str, value)) if value else "longest row"
+    if name in ("pad_lengths", "capacities", "guards"):
+        return ", ".join(map(str, value)) or "longest row"
     if name == "needed":
         return memory(value)
-    if name == "capacities":
-        return ", ".join(map(str, value))
-    if name == "guards":
-        return ", ".join(value)
     if name == "frozen" and value.isdecimal():
         return "embeddings" + (f" and {value} layer{'s' * (value != '1')}" if value != "0" else "")
     if name in ("logging_steps", "eval_steps", "save_steps"):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TextIO
 
 from rich.progress import BarColumn, Progress, TextColumn
 
 from pippin.report.happenings import NOTES, WARNINGS, Figures
-from pippin.report.loggers import loggers_follow
+from pippin.report.report import scores
 from pippin.report.terminal import Terminal
 from pippin.text import clock_time, fit, memory
 
@@ -66,7 +69,7 @@ class TrainingProgress:
             before = sys.stderr
             self.beside.callback(self.bar.stop)
             self.bar.start()
-            self.beside.enter_context(loggers_follow(before))
+            self.beside.enter_context(_loggers_follow(before))
 
     def _show_log(self, figures: Figures) -> None:
         parts = [
@@ -85,10 +88,24 @@ class TrainingProgress:
             self.terminal.line(" · ".join([place, f"lr {figures['learning_rate']:.2e}", *parts]), whole=True)
 
     def _show_evaluation(self, figures: Figures) -> None:
-        shown = " · ".join(
-            f"{key.removeprefix('eval_')} {value:.4f}"
-            for key, value in figures.items()
-            if key.startswith("eval_") and not key.endswith(("runtime", "per_second", "samples"))
-        )
+        shown = " · ".join(f"{name} {value:.4f}" for name, value in scores(figures, "eval").items())
         mark = " · best so far" if figures.get("best") else ""
         self.terminal.line(f"epoch {figures['epoch']:g} · {shown}{mark}")
+
+
+@contextmanager
+def _loggers_follow(before: TextIO) -> Iterator[None]:
+    """While standard error is another stream than ``before``, what loggers wrote there goes to the new one.
+
+    Their handlers hold standard error itself, and would write into a live bar.
+    """
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    handlers = [handler for each in loggers if isinstance(each, logging.Logger) for handler in each.handlers]
+    moved = [each for each in handlers if isinstance(each, logging.StreamHandler) and each.stream is before]
+    for handler in moved:
+        handler.setStream(sys.stderr)
+    try:
+        yield
+    finally:
+        for handler in moved:
+            handler.setStream(before)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pippin.machine.fallbacks import Fallback
 from pippin.plain_files import read_json
@@ -39,6 +41,15 @@ class Report:
     @property
     def path(self) -> Path:
         return Path(self.folder)
+
+
+def scores(results: Mapping[str, Any], split: str) -> dict[str, Any]:
+    """The metrics of a split (eval or test) by their plain names: not its rows, nor how long they took."""
+    return {
+        key.removeprefix(f"{split}_"): value
+        for key, value in results.items()
+        if key.startswith(f"{split}_") and not key.endswith(("runtime", "per_second", "samples"))
+    }
 
 
 def read_report(folder: Path) -> Report | None:

@@ -22,7 +22,7 @@ from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.redact import remember_secret, without_secrets
 from pippin.report.plan_words import plan_rows
-from pippin.report.report import Report
+from pippin.report.report import Report, scores
 from pippin.report.stream import LastingStream
 from pippin.tasks import parts
 from pippin.text import clock_time, memory, visible
@@ -153,14 +153,9 @@ class Terminal:
 
     def _show_results(self, report: Report) -> None:
         self.console.print()
-        for prefix, title in (("eval", "validation"), ("test", "test")):
-            figures = {
-                key.removeprefix(prefix + "_"): value
-                for key, value in report.results.items()
-                if key.startswith(prefix + "_") and not key.endswith(("runtime", "per_second", "samples"))
-            }
-            if figures:
-                rows = report.results.get(f"{prefix}_samples")
+        for split, title in (("eval", "validation"), ("test", "test")):
+            if figures := scores(report.results, split):
+                rows = report.results.get(f"{split}_samples")
                 shown = " · ".join(f"{name} [bold]{value:.4f}[/bold]" for name, value in figures.items())
                 self.console.print(f"{title}: {shown} ({rows} rows)")
         for part in report.parts:
@@ -178,7 +173,7 @@ class Terminal:
             used = [f"{name} {use.calls} times, {use.share:.1%} of the time" for name, use in report.fallbacks.items()]
             self.line(escape(f"on the CPU, since the device has no kernel: {'; '.join(used)}"))
 
-    def _show_part(self, title: str, part: parts.Table, matrix: parts.Matrix | None) -> None:
+    def _show_part(self, title: str, part: parts.TablePart, matrix: parts.Matrix | None) -> None:
         """A table, and how often each of its rows was taken for each other, where there is room for it."""
         rows = [[_cell(cell, how) for cell, how in zip(row, part.formats, strict=False)] for row in part.rows]
         names = [row[0] for row in rows]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Table:
+class TablePart:
     heads: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     """Cells are words or numbers."""
@@ -42,10 +42,10 @@ class Part:
     """A section of the report."""
 
     title: str
-    table: Table | None = None
+    table: TablePart | None = None
     matrix: Matrix | None = None
     """Of the names in the table's first column."""
-    most: Table | None = None
+    most: TablePart | None = None
     """The largest numbers outside the matrix's diagonal, where that is too large to be shown."""
     bars: Bars | None = None
     in_brief: bool = False

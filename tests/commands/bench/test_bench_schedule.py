@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pippin.commands.bench.results import Setting
-from pippin.commands.bench.schedule import CannotMeasure, Sample, Schedule, Stopwatch, WarmUp
+from pippin.commands.bench.schedule import BenchSchedule, CannotMeasure, Sample, Stopwatch, WarmUp
 
 
 class MadeUpClock(Stopwatch):
@@ -56,8 +56,8 @@ def clock() -> MadeUpClock:
     return MadeUpClock()
 
 
-def run(test: MadeUpTest, clock: MadeUpClock, budget: float = 1000, repeats: int = 2, **more) -> Schedule:
-    schedule = Schedule(test, budget, repeats, clock, **more)
+def run(test: MadeUpTest, clock: MadeUpClock, budget: float = 1000, repeats: int = 2, **more) -> BenchSchedule:
+    schedule = BenchSchedule(test, budget, repeats, clock, **more)
     schedule.run()
     return schedule
 
@@ -142,7 +142,7 @@ def test_what_was_measured_before_an_interruption_is_there(clock):
         return original(setting)
 
     test.measure = interrupted
-    schedule = Schedule(test, 1000, 2, clock)
+    schedule = BenchSchedule(test, 1000, 2, clock)
     with pytest.raises(KeyboardInterrupt):
         schedule.run()
     assert [point.setting.batch for point in schedule.points()] == [1, 1, 2]

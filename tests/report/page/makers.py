@@ -14,7 +14,7 @@ from pippin.report.page.history import History
 from pippin.report.report import Report
 from pippin.runs.data_card import DataCard, LengthBin
 from pippin.runs.record import Run
-from pippin.tasks.parts import Bars, Part, Table
+from pippin.tasks.parts import Bars, Part, TablePart
 
 CLASSES = ("ABBR", "DESC", "NUM")
 
@@ -61,12 +61,12 @@ def mistakes_part(row: Any, text: Any, truth: Any, predicted: Any, score: Any) -
     heads, formats = ("row", "text", "is", "taken for", "sure"), ("d", "long", "", "", ".0%")
     return Part(
         "Most confident mistakes, on the validation rows",
-        Table(heads, ((row, text, truth, predicted, score),), formats),
+        TablePart(heads, ((row, text, truth, predicted, score),), formats),
     )
 
 
-def mixed_up(*pairs: tuple[str, str, int]) -> Table:
-    return Table(("is", "taken for", "times"), pairs, ("", "", "d"), caption="Mixed up most.")
+def mixed_up(*pairs: tuple[str, str, int]) -> TablePart:
+    return TablePart(("is", "taken for", "times"), pairs, ("", "", "d"), caption="Mixed up most.")
 
 
 def make_history(logs: int = 30) -> History:

@@ -12,7 +12,7 @@ from pippin.cache import VARIABLE as CACHE_VARIABLE
 from pippin.commands.bench.inference import InferenceTest
 from pippin.commands.bench.largest import largest_batch
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, TRANSFORMERS, Bench, Setting
-from pippin.commands.bench.schedule import Schedule, Show, Stopwatch, TimedTest
+from pippin.commands.bench.schedule import BenchSchedule, Show, Stopwatch, TimedTest
 from pippin.commands.bench.subject import found
 from pippin.commands.bench.training import HEAD_ONLY_EPOCHS, ROWS, Trainer, TrainingTest, affordable_rows
 from pippin.commands.bench.with_pippin import train as train_with_pippin
@@ -34,13 +34,11 @@ _FOR_CHARTS = 8.0
 
 @dataclass(frozen=True)
 class Asked:
-    """What the benchmark is to do."""
-
     model: str | None = None
     data: str | None = None
     devices: tuple[str, ...] = ()
     """None named: all that are here, but for emulated ones."""
-    minutes: float | None = None
+    minutes: float = MINUTES
     repeats: int = 5
     cool_down: float = 0.0
     full: bool = False
@@ -54,8 +52,7 @@ class Benchmark:
         self.asked, self.show, self.clock = asked, show, clock or Stopwatch()
         self.machine = replace(probe(), chip=chip_name())
         self.devices = choose_devices(asked.devices, self.machine)
-        minutes = asked.minutes or (MINUTES_FULL if asked.full else MINUTES)
-        self.total = max(60 * minutes - _FOR_CHARTS, 0.8 * 60 * minutes)
+        self.total = max(60 * asked.minutes - _FOR_CHARTS, 0.8 * 60 * asked.minutes)
         self.trainers: dict[str, Trainer] = {PIPPIN: train_with_pippin}
         if asked.against_transformers:
             from pippin.commands.bench.with_transformers import require_trainer, train
@@ -79,10 +76,8 @@ class Benchmark:
 
     def run(self) -> Bench:
         """All three tests."""
-        with (
-            _without_cache(),
-            found(self.asked.model, self.asked.data, self.asked.full, self.machine) as subject,
-        ):
+        asked = self.asked
+        with _without_cache(), found(asked.model, asked.data, asked.full, self.machine) as subject:
             job = subject.job
             inference = InferenceTest(subject, self.devices, self.clock)
             self.bench = replace(
@@ -110,16 +105,12 @@ class Benchmark:
         return self.bench
 
     def _measure(self, name: str, test: TimedTest) -> None:
-        rest = self.asked.cool_down
-        later = self.total * (1 - _DONE_BY[name])
-        schedule = Schedule(
-            test,
-            self._time_for(name),
-            self.asked.repeats,
-            self.clock,
-            lambda setting, repeat, repeats, left: self.show(setting, repeat, repeats, left + later),
-            rest,
-        )
+        rest, later = self.asked.cool_down, self.total * (1 - _DONE_BY[name])
+
+        def show(setting: Setting, repeat: int, repeats: int, left: float) -> None:
+            self.show(setting, repeat, repeats, left + later)
+
+        schedule = BenchSchedule(test, self._time_for(name), self.asked.repeats, self.clock, show, rest)
         before = self.clock.now()
         try:
             schedule.run()
@@ -154,7 +145,6 @@ def left_out_words(settings: list[Setting]) -> list[str]:
     >>> left_out_words([Setting("inference", "cpu", "fp32", batch, 512) for batch in (8, 16, 32)])
     ['inference, fp32, 512 tokens: batches of 8 to 32']
     """
-
     by_kind: dict[str, set[int]] = {}
     for setting in settings:
         words = setting.test if setting.library == PIPPIN else f"{setting.test} with {setting.library}"

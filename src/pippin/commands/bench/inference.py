@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
 from pippin.commands.bench.results import INFERENCE, Setting
-from pippin.commands.bench.schedule import CannotMeasure, Sample, Stopwatch, WarmUp
+from pippin.commands.bench.schedule import Sample, Stopwatch, WarmUp
 from pippin.commands.bench.subject import Subject
-from pippin.commands.bench.watch import watching
+from pippin.commands.bench.watch import fitting, watching
 from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
 from pippin.machine.drivers import get_backend
@@ -34,10 +35,8 @@ class _PlacedModel:
     network: Network
     bytes: int
 
-    def answer(self, encoded: Encoded) -> Any:
+    def answer(self, encoded: Encoded) -> torch.Tensor:
         """The logits of all rows as one batch."""
-        import torch
-
         with torch.inference_mode(), self.network.backend.own_stream():
             batch = self.network.collate(encoded, np.arange(len(encoded)))
             return self.network.logits(batch).float().cpu()
@@ -53,14 +52,32 @@ class InferenceTest:
         self._calls: dict[Setting, int] = {}
 
     def groups(self) -> list[list[Setting]]:
-        return self._groups
+        lengths = [length for length in OTHER_LENGTHS if length <= self.subject.longest and length != self.length]
+        looks = [("fp32", self.length), *(("fp32", each) for each in lengths if each < self.length)]
+        looks += [(precision, self.length) for precision in PRECISIONS[1:]]
+        looks += [("fp32", each) for each in lengths if each > self.length]
+        found = [
+            [
+                Setting(INFERENCE, device, precision, batch, length)
+                for device in self.devices
+                if precision not in get_backend(device).precision_problems()
+            ]
+            for precision, length in looks
+            for batch in BATCHES
+        ]
+        return [group for group in found if group]
 
     def guess(self, setting: Setting, known: dict[Setting, float]) -> float:
         """Twice what half the batch took, else the work of the nearest setting in proportion."""
         alike = [other for other in known if other.device == setting.device]
         if not alike:
             return 0.0
-        nearest = min(alike, key=lambda other: _distance(other, setting))
+
+        def distance(other: Setting) -> tuple[bool, bool, float]:
+            steps = abs(math.log2(other.batch / setting.batch))
+            return other.precision != setting.precision, other.length != setting.length, steps
+
+        nearest = min(alike, key=distance)
         more = setting.batch * (setting.length or 1) / (nearest.batch * (nearest.length or 1))
         calls = self._calls.get(nearest, 1)
         return max(_LEAST_SECONDS, known[nearest] / calls * more)
@@ -87,48 +104,17 @@ class InferenceTest:
         backend.synchronize()
         return Sample(setting.batch, (self.clock.now() - start) / calls)
 
-    def _ready(self, setting: Setting) -> Callable[[], Any]:
-        """A call that answers one batch; running out of memory is an answer too."""
+    def _ready(self, setting: Setting) -> Callable[[], torch.Tensor]:
+        """A call that answers one batch."""
         assert setting.length is not None
         loaded = self._network(setting)
         encoded = self.subject.rows_of_length(setting.batch, setting.length)
-
-        def answer() -> Any:
-            try:
-                return loaded.answer(encoded)
-            except (RuntimeError, MemoryError) as error:
-                if not loaded.network.backend.is_out_of_memory(error):
-                    raise
-            # Not in the except block: there the error still holds what the failed batch left on the device.
-            raise CannotMeasure("out of memory")
-
-        return answer
-
-    @cached_property
-    def _groups(self) -> list[list[Setting]]:
-        lengths = [length for length in OTHER_LENGTHS if length <= self.subject.longest and length != self.length]
-        short, long = [each for each in lengths if each < self.length], [each for each in lengths if each > self.length]
-        looks = [("fp32", self.length), *(("fp32", each) for each in short)]
-        looks += [(precision, self.length) for precision in PRECISIONS[1:]]
-        looks += [("fp32", each) for each in long]
-        found = [
-            [
-                Setting(INFERENCE, device, precision, batch, length)
-                for device in self.devices
-                if precision not in get_backend(device).precision_problems()
-            ]
-            for precision, length in looks
-            for batch in BATCHES
-        ]
-        return [group for group in found if group]
+        return partial(fitting, loaded.network.backend, partial(loaded.answer, encoded))
 
     def _network(self, setting: Setting) -> _PlacedModel:
-        key = (setting.device, setting.precision)
-        if key not in self._loaded:
-            self._loaded[key] = self._load(*key)
-        return self._loaded[key]
-
-    def _load(self, device: str, precision: str) -> _PlacedModel:
+        device, precision = key = (setting.device, setting.precision)
+        if key in self._loaded:
+            return self._loaded[key]
         subject, job = self.subject, self.subject.job
         backend, recipe, config = get_backend(device), job.recipe, job.config
         model: Any = backend.place(subject.load(recipe, config, backend.attention(work_of(config, precision))))
@@ -138,12 +124,5 @@ class InferenceTest:
         network = make_network(model, backend, precision, layout, choose_last_layer(job.facts, left).value, ())
         network.keep_products_in_half()
         tensors = [*model.parameters(), *model.buffers()]
-        return _PlacedModel(network, sum(tensor.numel() * tensor.element_size() for tensor in tensors))
-
-
-def _distance(other: Setting, setting: Setting) -> tuple[bool, bool, float]:
-    return (
-        other.precision != setting.precision,
-        other.length != setting.length,
-        abs(math.log2(other.batch / setting.batch)),
-    )
+        self._loaded[key] = _PlacedModel(network, sum(tensor.nbytes for tensor in tensors))
+        return self._loaded[key]

@@ -35,16 +35,13 @@ _LONGEST_STEP = 5.0
 
 def largest_batch(subject: Subject, device: str, length: int, head_only: bool, clock: Stopwatch) -> Largest:
     """With rows of so many tokens."""
-    test = HEAD_ONLY if head_only else TRAINING
     rows = subject.job.rows.train
     assert rows is not None
     settings = {"per_device_train_batch_size": _FIRST, "max_steps": 2, "freeze": CORE if head_only else None}
     job = subject.planned(device, len(rows), **settings)  # all, since word vectors of other rows are not trained
-    if not get_backend(device).traits.is_gpu:
-        batch, why = _estimated(job, length, head_only)
-    else:
-        batch, why = _tried(subject, job, length, clock)
-    return Largest(test, device, batch, why)
+    is_gpu = get_backend(device).traits.is_gpu
+    batch, why = _tried(subject, job, length, clock) if is_gpu else _estimated(job, length, head_only)
+    return Largest(HEAD_ONLY if head_only else TRAINING, device, batch, why)
 
 
 def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]:
@@ -91,17 +88,14 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> 
     assert step is not None
     session.model.train()
 
-    def fits(rows: int) -> bool:
-        def try_it() -> bool:
-            try:
-                step.gradients([step.collate(encoded, np.resize(np.arange(_FIRST), rows))])
-                if rows == _FIRST:
-                    step.update()  # the optimiser's state is part of it
-            finally:
-                step.undo()
-            return True
-
-        return bool(unless_it_is_too_much(backend, try_it, less=lambda: True))
+    def run_step(rows: int) -> bool:
+        try:
+            step.gradients([step.collate(encoded, np.resize(np.arange(_FIRST), rows))])
+            if rows == _FIRST:
+                step.update()  # the optimiser's state is part of it
+        finally:
+            step.undo()
+        return True
 
     rows = _FIRST
     with backend.own_stream():
@@ -112,7 +106,7 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> 
             start = clock.now()
             held = backend.memory_now() or 0
             with watching(backend) as watched:
-                fitted = fits(rows)
+                fitted = unless_it_is_too_much(backend, partial(run_step, rows), less=lambda: True)
             if not fitted:
                 return fitting, f"memory ran out with {rows} rows"
             fitting, before, last = rows, last, held + (watched.memory or 0)

@@ -80,8 +80,6 @@ class Largest:
 
 @dataclass(frozen=True)
 class Bench:
-    """All of it."""
-
     model: str
     data: str
     machine: Machine
@@ -110,12 +108,8 @@ class Bench:
 
     def of(self, test: str, **wanted: object) -> list[Point]:
         """The points of a test whose settings have these values."""
-        return [
-            point
-            for point in self.points
-            if point.setting.test == test
-            and all(getattr(point.setting, name) == value for name, value in wanted.items())
-        ]
+        wanted["test"] = test
+        return [p for p in self.points if all(getattr(p.setting, name) == value for name, value in wanted.items())]
 
 
 def read_bench(path: str) -> Bench:

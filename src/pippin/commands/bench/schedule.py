@@ -102,38 +102,47 @@ class _Entry:
         )
 
 
-class Schedule:
+@dataclass
+class BenchSchedule:
     """One test within its time."""
 
-    def __init__(
-        self,
-        test: TimedTest,
-        budget: float,
-        repeats: int,
-        clock: Stopwatch,
-        show: Show | None = None,
-        cool_down: float = 0.0,
-    ):
-        self.test, self.budget, self.repeats, self.clock = test, budget, repeats, clock
-        self.show = show or (lambda *_: None)
-        self.cool_down = cool_down
-        """Seconds of rest before each repeat; they are not part of the budget."""
-        self.spent = 0.0
-        self.left_out: list[Setting] = []
-        self._entries: list[_Entry] = []
+    test: TimedTest
+    budget: float
+    repeats: int
+    clock: Stopwatch
+    show: Show = lambda *_: None
+    cool_down: float = 0.0
+    """Seconds of rest before each repeat; they are not part of the budget."""
+    spent: float = 0.0
+    left_out: list[Setting] = field(default_factory=list)
+    _entries: list[_Entry] = field(default_factory=list)
 
     def run(self) -> None:
         """Measure; where it is interrupted, ``points`` holds what was found so far."""
-        for group in self.test.groups():
+        groups = self.test.groups()
+        for group in groups:
             self._warm_up(group)
-        self._rounds()
+        a_round = sum(entry.seconds for entry in self._able())
+        left = self.budget - self.spent
+        repeats = max(1, min(self.repeats, int(left / a_round) if a_round > 0 else self.repeats))
+        for number in range(repeats):
+            if number and self.spent > self.budget:  # it is slower than the warm-up was
+                return
+            remaining = (repeats - number) * a_round
+            for entry in self._in_turn(groups, number):
+                if self.cool_down:
+                    self.clock.rest(self.cool_down)
+                self.show(entry.setting, number + 1, repeats, max(0.0, remaining))
+                with self._attempt(entry):
+                    entry.samples.append(self.test.measure(entry.setting))
+                remaining -= entry.seconds
 
     def points(self) -> tuple[Point, ...]:
         """What was found, in the order of importance."""
         return tuple(entry.point() for entry in self._entries if entry.samples or entry.trouble)
 
     def _warm_up(self, group: list[Setting]) -> None:
-        known = {entry.setting: entry.seconds for entry in self._entries if not entry.trouble}
+        known = {entry.setting: entry.seconds for entry in self._able()}
         guesses = {setting: self.test.guess(setting, known) for setting in group}
         if self._entries and not self._can_afford((1 + _FEWEST_REPEATS) * sum(guesses.values())):
             self.left_out += group
@@ -159,29 +168,13 @@ class Schedule:
         owed = _FEWEST_REPEATS * sum(entry.seconds for entry in self._able())
         return self.spent + owed + seconds <= self.budget
 
-    def _rounds(self) -> None:
-        a_round = sum(entry.seconds for entry in self._able())
-        left = self.budget - self.spent
-        repeats = max(1, min(self.repeats, int(left / a_round) if a_round > 0 else self.repeats))
-        for number in range(repeats):
-            if number and self.spent > self.budget:  # it is slower than the warm-up was
-                return
-            remaining = (repeats - number) * a_round
-            for entry in self._in_turn(number):
-                if self.cool_down:
-                    self.clock.rest(self.cool_down)
-                self.show(entry.setting, number + 1, repeats, max(0.0, remaining))
-                with self._attempt(entry):
-                    entry.samples.append(self.test.measure(entry.setting))
-                remaining -= entry.seconds
-
     def _able(self) -> list[_Entry]:
         return [entry for entry in self._entries if not entry.trouble]
 
-    def _in_turn(self, number: int) -> Iterator[_Entry]:
+    def _in_turn(self, groups: list[list[Setting]], number: int) -> Iterator[_Entry]:
         """Settings that are compared with each other come one after the other, each round another one first."""
         by_setting = {entry.setting: entry for entry in self._able()}
-        for group in self.test.groups():
+        for group in groups:
             found = [by_setting[setting] for setting in group if setting in by_setting]
             first = number % len(found) if found else 0
             yield from [*found[first:], *found[:first]]

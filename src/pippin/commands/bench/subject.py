@@ -63,15 +63,10 @@ class Subject:
         job = self.job
         assert job.rows.train is not None
         assert job.data.train is not None
-        shuffled = np.random.default_rng(_SEED).permutation(len(job.rows.train))
-        chosen = np.resize(shuffled, rows)
-        train = taken(job.rows.train, chosen)
-        job = replace(
-            job,
-            data=replace(job.data, train=job.data.train.take(chosen)),
-            rows=replace(job.rows, train=train),
-        )
-        return replanned(job, device=device, **settings)
+        chosen = np.resize(np.random.default_rng(_SEED).permutation(len(job.rows.train)), rows)
+        data = replace(job.data, train=job.data.train.take(chosen))
+        encoded = replace(job.rows, train=taken(job.rows.train, chosen))
+        return replanned(replace(job, data=data, rows=encoded), device=device, **settings)
 
     def rows_of_length(self, count: int, length: int) -> Encoded:
         """Rows of so many tokens each: real ones, cut and joined."""

@@ -7,12 +7,13 @@ whole, since most of its work is done at the beginning: the core runs once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pippin.commands.bench.results import HEAD_ONLY, PIPPIN, TRAINING, Setting
 from pippin.commands.bench.schedule import CannotMeasure, Sample, WarmUp
 from pippin.commands.bench.subject import Subject
-from pippin.commands.bench.watch import watching
+from pippin.commands.bench.watch import fitting, watching
 from pippin.machine.drivers import get_backend
 from pippin.plan.device import choose_precision
 from pippin.recipe import Recipe
@@ -59,58 +60,56 @@ class Passed:
 Trainer = Callable[[Subject, Setting, Pass], Passed]
 
 
+@dataclass
 class TrainingTest:
     """Every device with every library, by batch size."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        devices: tuple[str, ...],
-        trainers: dict[str, Trainer],
-        rows: int = ROWS,
-        head_only: bool = False,
-    ):
-        self.subject, self.devices, self.trainers = subject, devices, trainers
-        self.rows, self.head_only = rows, head_only
-        self.epochs = HEAD_ONLY_EPOCHS if head_only else 1
-        self._paces: dict[Setting, tuple[float, float]] = {}
-        """By the warm-up: seconds to get going, and for each row."""
-        self._whole_model: dict[Setting, tuple[float, float]] = {}
-        """The same where the whole model was trained, for a guess."""
+    subject: Subject
+    devices: tuple[str, ...]
+    trainers: dict[str, Trainer]
+    rows: int = ROWS
+    head_only: bool = False
+    _paces: dict[Setting, tuple[float, float]] = field(default_factory=dict)
+    """By the warm-up: seconds to get going, and for each row."""
+    _whole_model: dict[Setting, tuple[float, float]] = field(default_factory=dict)
+    """The same where the whole model was trained, for a guess."""
+
+    @property
+    def epochs(self) -> int:
+        return HEAD_ONLY_EPOCHS if self.head_only else 1
 
     def for_the_head_alone(self) -> TrainingTest:
         """The same rows and devices, with a frozen core."""
-        test = TrainingTest(self.subject, self.devices, self.trainers, self.rows, head_only=True)
-        test._whole_model = self._paces
-        return test
+        return replace(self, head_only=True, _paces={}, _whole_model=self._paces)
 
     def groups(self) -> list[list[Setting]]:
         test, machine = HEAD_ONLY if self.head_only else TRAINING, self.subject.job.machine
-        precisions = {
-            device: choose_precision(Recipe(device=device), machine.device(device)).value for device in self.devices
-        }
+        precisions = {each: choose_precision(Recipe(device=each), machine.device(each)).value for each in self.devices}
+        contenders = [(device, library) for device in self.devices for library in self.trainers]
         return [
-            [
-                Setting(test, device, precisions[device], batch, None, library)
-                for device in self.devices
-                for library in self.trainers
-            ]
+            [Setting(test, device, precisions[device], batch, library=library) for device, library in contenders]
             for batch in BATCHES
         ]
 
     def guess(self, setting: Setting, known: dict[Setting, float]) -> float:
         """What another batch size took; of the head alone, a third of the whole model's time for a run of the core."""
-        alike = [s for s in known if (s.device, s.library) == (setting.device, setting.library)]
-        if alike:
-            return max(known[other] for other in alike)
-        whole = [s for s in self._whole_model if (s.device, s.library) == (setting.device, setting.library)]
+
+        def alike(other: Setting) -> bool:
+            return (other.device, other.library) == (setting.device, setting.library)
+
         runs = 1 if setting.library == PIPPIN else self.epochs
-        return max((self._whole_model[other][1] * self.rows * runs / 3 for other in whole), default=0.0)
+        seconds = [known[other] for other in known if alike(other)]
+        seconds = seconds or [each[1] * self.rows * runs / 3 for s, each in self._whole_model.items() if alike(s)]
+        return max(seconds, default=0.0)
 
     def warm_up(self, setting: Setting) -> WarmUp:
         """A few steps, and what a whole pass will take by them."""
         if setting not in self._paces:
-            self._paces[setting] = self._pace(setting)
+            passed = self._train(setting, Pass(self.rows, steps=_WARM_UP_STEPS, head_only=self.head_only))
+            whole, a_row = passed.end - passed.start, (passed.end - passed.half) / max(passed.rows_after_half, 1)
+            self._paces[setting] = whole - a_row * passed.rows, a_row
+            if self.head_only and setting.library == PIPPIN:
+                self._paces[setting] = _HEAD_STEPS * whole, 0.0  # the core of all rows is in it already
         begin, a_row = self._paces[setting]
         return WarmUp(begin + a_row * self.epochs * self.rows)
 
@@ -124,22 +123,9 @@ class TrainingTest:
             rows, seconds = passed.rows, whole
         return Sample(rows, seconds, whole, watched.memory, watched.watts, passed.score, passed.note)
 
-    def _pace(self, setting: Setting) -> tuple[float, float]:
-        passed = self._train(setting, Pass(self.rows, steps=_WARM_UP_STEPS, head_only=self.head_only))
-        whole = passed.end - passed.start
-        if self.head_only and setting.library == PIPPIN:
-            return _HEAD_STEPS * whole, 0.0  # the core of all rows is in it already
-        a_row = (passed.end - passed.half) / max(passed.rows_after_half, 1)
-        return whole - a_row * passed.rows, a_row
-
     def _train(self, setting: Setting, asked: Pass) -> Passed:
-        backend = get_backend(setting.device)
-        try:
-            return self.trainers[setting.library](self.subject, setting, asked)
-        except (RuntimeError, MemoryError) as error:
-            if not backend.is_out_of_memory(error):
-                raise
-        raise CannotMeasure("out of memory")
+        train = partial(self.trainers[setting.library], self.subject, setting, asked)
+        return fitting(get_backend(setting.device), train)
 
 
 def affordable_rows(test: TrainingTest, budget: float) -> int:

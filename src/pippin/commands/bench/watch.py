@@ -8,12 +8,16 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
+from pippin.commands.bench.schedule import CannotMeasure
+from pippin.engine.memory import unless_it_is_too_much
 from pippin.machine.drivers.base import Backend
 
+T = TypeVar("T")
 #: Seconds between looks at the power.
 _LOOK_EVERY = 0.25
 
@@ -31,7 +35,11 @@ class Watched:
 def watching(backend: Backend, power: bool = False) -> Iterator[Watched]:
     """Watch the work inside; looking at the power takes a thread, so only long work should be watched for it."""
     watched = Watched()
-    give_back(backend)
+    # What nobody uses is freed, so that this work is not judged by what the last one left behind.
+    gc.collect()
+    backend.empty_cache()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)  # glibc's; other libraries have none
     backend.forget_peak()
     meter = _PowerMeter(backend) if power else None
     with backend.watching_memory():
@@ -46,14 +54,12 @@ def watching(backend: Backend, power: bool = False) -> Iterator[Watched]:
         watched.memory = max(0, peak - before)
 
 
-def give_back(backend: Backend) -> None:
-    """Free what nobody uses, so that the next work is not judged by what the last one left behind."""
-    gc.collect()
-    backend.empty_cache()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; other libraries have none
-        if trim is not None:
-            trim(0)
+def fitting(backend: Backend, work: Callable[[], T]) -> T:
+    """What the work gives; running out of memory is an answer too."""
+    found = unless_it_is_too_much(backend, work, less=lambda: True)
+    if found is None:
+        raise CannotMeasure("out of memory")
+    return found
 
 
 class _PowerMeter:
@@ -80,6 +86,5 @@ class _PowerMeter:
 
     def _look(self) -> None:
         while not self._done.wait(_LOOK_EVERY):
-            watts = self._backend.watts()
-            if watts is not None:
+            if (watts := self._backend.watts()) is not None:
                 self._looks.append(watts)

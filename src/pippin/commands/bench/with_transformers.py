@@ -75,9 +75,8 @@ def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
         judged = asked.judged and validation is not None and job.data.task.main_metric == "accuracy"
         score = float(trainer.evaluate()["eval_accuracy"]) if judged else None
     rows = rows_of(steps, setting.batch, asked.rows)
-    return Passed(
-        times[0], times[half], times[steps], rows, rows - rows_of(half, setting.batch, asked.rows), score=score
-    )
+    after_half = rows - rows_of(half, setting.batch, asked.rows)
+    return Passed(times[0], times[half], times[steps], rows, after_half, score)
 
 
 def _model(subject: Subject, job: PlannedJob, head_only: bool) -> Any:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 #: Most characters of an error's first line that are kept.
 _LONGEST_TEXT = 300
-_RANDOM = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+#: How tensors of a dtype are made and filled; those of others hold zeros.
+_FILLED = {
+    **dict.fromkeys(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"), ("randn", "normal_()")),
+    "bool": ("ones", "fill_(True)"),
+}
 
 
 @dataclass(frozen=True)
@@ -29,11 +35,7 @@ class TensorLike:
         # An expanded dimension has one element in memory.
         shape = tuple(size if stride else min(size, 1) for size, stride in zip(self.shape, self.strides, strict=True))
         options = f'dtype=torch.{self.dtype}, device="{self.device}"'
-        make, fill = ("zeros", "zero_()")
-        if self.dtype in _RANDOM:
-            make, fill = ("randn", "normal_()")
-        elif self.dtype == "bool":
-            make, fill = ("ones", "fill_(True)")
+        make, fill = _FILLED.get(self.dtype, ("zeros", "zero_()"))
         made = f"torch.{make}({shape}, {options})"
         if not _is_contiguous(shape, self.strides):
             made = f"torch.empty_strided({shape}, {self.strides}, {options}).{fill}"
@@ -90,7 +92,7 @@ class FailedCall:
 
     @property
     def tensors(self) -> list[TensorLike]:
-        return [part for item in self.arguments for part in _parts(item.value) if isinstance(part, TensorLike)]
+        return [part for item in self.arguments for part in tree_leaves(item.value) if isinstance(part, TensorLike)]
 
     @property
     def snippet(self) -> str:
@@ -105,29 +107,37 @@ class FailedCall:
 
     def resized(self, sizes: dict[int, int]) -> FailedCall:
         """The call with every size replaced alike, wherever it stands."""
-        return self._changed(lambda tensor: tensor.resized(sizes), lambda size: sizes.get(size, size))
+
+        def change(holds_sizes: bool, value: Any) -> Any:
+            if isinstance(value, TensorLike):
+                return value.resized(sizes)
+            return sizes.get(value, value) if holds_sizes and type(value) is int else value
+
+        return self._changed(change)
 
     def on_cpu(self) -> FailedCall:
         """The call with everything on the CPU."""
-        moved = self._changed(lambda tensor: replace(tensor, device="cpu"))
-        return replace(moved, arguments=tuple(_device_to_cpu(item) for item in moved.arguments))
+
+        def change(_: bool, value: Any) -> Any:
+            if isinstance(value, TensorLike):
+                return replace(value, device="cpu")
+            is_device = isinstance(value, Code) and value.code.startswith("torch.device(")
+            return Code('torch.device("cpu")') if is_device else value
+
+        return self._changed(change)
 
     def with_first_of_lists(self) -> FailedCall:
         """The call with one tensor in each list of tensors."""
-        return replace(self, arguments=tuple(_first_of_list(item) for item in self.arguments))
 
-    def _changed(
-        self, tensor: Callable[[TensorLike], TensorLike], size: Callable[[int], int] = lambda n: n
-    ) -> FailedCall:
-        def change(value: Any, holds_sizes: bool) -> Any:
-            if isinstance(value, TensorLike):
-                return tensor(value)
-            if isinstance(value, list):
-                return [change(part, holds_sizes) for part in value]
-            return size(value) if holds_sizes and type(value) is int else value
+        def first(value: Any) -> Any:
+            return value[:1] if isinstance(value, list) and value and isinstance(value[0], TensorLike) else value
 
-        changed = (replace(item, value=change(item.value, item.holds_sizes)) for item in self.arguments)
-        return replace(self, arguments=tuple(changed))
+        return replace(self, arguments=tuple(replace(item, value=first(item.value)) for item in self.arguments))
+
+    def _changed(self, change: Callable[[bool, Any], Any]) -> FailedCall:
+        values = (tree_map(partial(change, item.holds_sizes), item.value) for item in self.arguments)
+        items = (replace(item, value=value) for item, value in zip(self.arguments, values, strict=True))
+        return replace(self, arguments=tuple(items))
 
 
 def describe(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> FailedCall:
@@ -177,18 +187,9 @@ def _described(value: Any, own: bool) -> Any:
 
 def _without_values(text: str, call: FailedCall) -> str:
     """The text without numbers that are no sizes or settings of the call: they may come out of a tensor."""
-    known = {str(part) for item in call.arguments for part in _parts(item.value) if type(part) is int}
+    known = {str(part) for item in call.arguments for part in tree_leaves(item.value) if type(part) is int}
     known |= {str(size) for tensor in call.tensors for size in tensor.shape}
     return re.sub(r"\d+", lambda found: found[0] if found[0] in known else "#", text)
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """The value, or what is in it where it is a list."""
-    if isinstance(value, list):
-        for part in value:
-            yield from _parts(part)
-    else:
-        yield value
 
 
 def _code(value: Any) -> str:
@@ -197,16 +198,6 @@ def _code(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_code(part) for part in value)}]"
     return f'float("{value}")' if isinstance(value, float) and repr(value).strip("-").isalpha() else repr(value)
-
-
-def _device_to_cpu(item: Argument) -> Argument:
-    is_device = isinstance(item.value, Code) and item.value.code.startswith("torch.device(")
-    return replace(item, value=Code('torch.device("cpu")')) if is_device else item
-
-
-def _first_of_list(item: Argument) -> Argument:
-    is_tensors = isinstance(item.value, list) and item.value and isinstance(item.value[0], TensorLike)
-    return replace(item, value=item.value[:1]) if is_tensors else item
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

@@ -23,12 +23,17 @@ def device_error_text(findings: Findings, error: BaseException, kind: str, machi
     tracker = TORCH_TRACKER if findings.is_torchs else OUR_TRACKER
     name = type(error).__name__
     title = f"{findings.call.operator}: {name} on {kind}" if findings.call else f"{name} while running on {kind}"
+    # No file's path, which may name its owner, and no line of code.
+    frames = [
+        f"- {frame.f_globals.get('__name__', '?')}, line {line}, {frame.f_code.co_name}"
+        for frame, line in walk_tb(error.__traceback__)
+    ]
     parts = [
         f"# {title}",
         f"To be sent to {tracker}. It holds shapes and versions, no texts, labels or weights; "
         "please read it before you send it.",
         _call(findings, kind) if findings.call else f"No operator can be named: {findings.no_call}.",
-        "## Where\n\nThe innermost call is the last.\n\n" + "\n".join(_frames(error)),
+        "## Where\n\nThe innermost call is the last.\n\n" + "\n".join(frames[-_FRAMES:]),
         "## Versions and machine\n\n" + "\n".join(f"- {name}: {value}" for name, value in _facts(kind, machine)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -59,15 +64,6 @@ def _call(findings: Findings, kind: str) -> str:
 def _cell(value: Any) -> str:
     shown = "[" + "; ".join(_cell(part) for part in value) + "]" if isinstance(value, list) else str(value)
     return shown.replace("|", "\\|")
-
-
-def _frames(error: BaseException) -> list[str]:
-    """Modules, lines and functions; no file's path, which may name its owner, and no line of code."""
-    frames = [
-        f"- {frame.f_globals.get('__name__', '?')}, line {line}, {frame.f_code.co_name}"
-        for frame, line in walk_tb(error.__traceback__)
-    ]
-    return frames[-_FRAMES:]
 
 
 def _facts(kind: str, machine: Machine) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pippin.commands.failures.call import first_line
@@ -41,8 +41,9 @@ def explained(
         if explanation is None and debug:
             raise
         if explanation is None:
-            findings = investigate(error, backend)
-            path = _prepare(findings, error, backend, machine, write)
+            findings, path = investigate(error, backend), None
+            with suppress(Exception):  # the message still comes
+                path = write(FILE_NAME, device_error_text(findings, error, backend.kind, machine()))
             explanation = _message(findings, error, backend, path, on_cpu)
         raise PippinError(explanation) from error
 
@@ -50,20 +51,6 @@ def explained(
 def write_here(name: str, text: str) -> Path:
     """For commands without a run's folder."""
     return write_new_text(Path(name), text)
-
-
-def _prepare(
-    findings: Findings,
-    error: Exception,
-    backend: Backend,
-    machine: Callable[[], Machine],
-    write: Callable[[str, str], Path],
-) -> Path | None:
-    """Write the text to send; None where that fails too, so that the message still comes."""
-    try:
-        return write(FILE_NAME, device_error_text(findings, error, backend.kind, machine()))
-    except Exception:
-        return None
 
 
 def _message(findings: Findings, error: Exception, backend: Backend, path: Path | None, on_cpu: str) -> str:

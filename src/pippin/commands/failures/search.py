@@ -64,15 +64,12 @@ def _investigate(error: Exception, backend: Backend) -> Findings:
             return Findings(no_call=f"when repeated, the work ended in another error ({type(again).__name__})")
         if watch.failed is None or watch.error is not again:
             return Findings(no_call="the error did not come out of an operator")
-        return _judged(watch.failed, again)
+        smallest = smallest_call(watch.failed, again)
+        if smallest is None:
+            return Findings(watch.failed, seen=watch.failed)
+        on_cpu = error_of(smallest.on_cpu())
+        return Findings(smallest, seen=watch.failed, reproduced=True, works_on_cpu=on_cpu is None)
     return Findings(no_call="the same work passed when it was repeated")
-
-
-def _judged(call: FailedCall, error: Exception) -> Findings:
-    smallest = smallest_call(call, error)
-    if smallest is None:
-        return Findings(call, seen=call)
-    return Findings(smallest, seen=call, reproduced=True, works_on_cpu=error_of(smallest.on_cpu()) is None)
 
 
 def _answers(backend: Backend) -> bool:

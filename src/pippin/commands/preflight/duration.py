@@ -29,41 +29,38 @@ _UPDATE_BYTES = 28
 
 
 @dataclass(frozen=True)
-class Work:
+class StepCost:
     """Operations, and bytes read and written."""
 
     flops: float
     moved: float
 
-    def times(self, factor: float) -> Work:
-        return Work(self.flops * factor, self.moved * factor)
 
-    def plus(self, other: Work) -> Work:
-        return Work(self.flops + other.flops, self.moved + other.moved)
-
-
-def mean_step(found: Forecast) -> Work:
+def mean_step(found: Forecast) -> StepCost:
     """An optimiser step of mean size: the heaviest one, scaled by its tokens."""
-    once = Work(found.step.flops, found.step.moved).times(mean_tokens(found.job) / found.step_tokens)
-    return once.plus(Work(0, _UPDATE_BYTES * found.trained))
+    share = mean_tokens(found.job) / found.step_tokens
+    return StepCost(share * found.step.flops, share * found.step.moved + _UPDATE_BYTES * found.trained)
 
 
-def beside_steps(found: Forecast) -> Work:
+def beside_steps(found: Forecast) -> StepCost:
     """Evaluations, and a frozen part's features."""
     plan, rows = found.job.plan, found.job.rows
     times = plan.schedule.steps.value // plan.schedule.eval_steps.value if plan.schedule.eval_steps.value else 1
     tokens = times * sum(int(split.lengths.sum()) for split in rows.validation.values())
     if computes_frozen_part_once(plan):
         tokens += int(lengths_of(found.job).sum())
-    return Work(found.evaluation.flops, found.evaluation.moved).times(tokens / found.evaluation_tokens)
+    batches = tokens / found.evaluation_tokens
+    return StepCost(batches * found.evaluation.flops, batches * found.evaluation.moved)
 
 
-def seconds_of(chip: Chip, work: Work) -> float:
+def seconds_of(chip: Chip, work: StepCost) -> float:
     """How long it takes on a chip."""
     arithmetic = work.flops / (SHARE_OF_ARITHMETIC * chip.tera_flops * 1e12)
     return arithmetic + work.moved / (SHARE_OF_BANDWIDTH * chip.bandwidth * 1e9)
 
 
-def estimated(seconds: float, step: float) -> Duration:
-    """With the range in which published runs were."""
+def estimated(found: Forecast, chip: Chip) -> Duration:
+    """Of the whole training, with the range in which published runs were."""
+    step = seconds_of(chip, mean_step(found))
+    seconds = found.job.plan.schedule.steps.value * step + seconds_of(chip, beside_steps(found))
     return Duration(seconds / SPREAD, seconds, seconds * SPREAD, step, BASIS)

@@ -7,7 +7,6 @@ import numpy as np
 from pippin.commands.planning import PlannedJob
 from pippin.data.batches import micro_batches, padded_lengths, training_order
 from pippin.plan.layout import PACKED
-from pippin.plan.plan import Plan
 
 #: The micro-batches of an optimiser step, as row numbers.
 Step = list[np.ndarray]
@@ -15,15 +14,9 @@ Step = list[np.ndarray]
 
 def steps_of(job: PlannedJob) -> list[Step]:
     """Every step of the epoch, in order."""
-    plan, lengths = job.plan, lengths_of(job)
-    order = training_order(
-        lengths, plan.batches.batch_size.value, plan.batches.batching.value, plan.batches.order_seed, epoch=0
-    )
-    size, tokens, widths = (
-        plan.batches.micro_batch.value,
-        plan.batches.micro_tokens.value,
-        plan.batches.pad_lengths.value,
-    )
+    plan, lengths = job.plan.batches, lengths_of(job)
+    order = training_order(lengths, plan.batch_size.value, plan.batching.value, plan.order_seed, epoch=0)
+    size, tokens, widths = plan.micro_batch.value, plan.micro_tokens.value, plan.pad_lengths.value
     return [micro_batches(rows, padded_lengths(lengths[rows], widths), size, tokens) for rows in order]
 
 
@@ -41,14 +34,10 @@ def mean_tokens(job: PlannedJob) -> float:
 
 def tokens_of(job: PlannedJob, rows: np.ndarray) -> int:
     """Of training rows that go through the model together, with padding."""
-    return padded_tokens(job.plan, lengths_of(job)[rows])
-
-
-def padded_tokens(plan: Plan, lengths: np.ndarray) -> int:
-    """Of rows of these lengths that go through the model together."""
-    if plan.execution.layout.value == PACKED:
+    lengths = lengths_of(job)[rows]
+    if job.plan.execution.layout.value == PACKED:
         return int(lengths.sum())
-    return len(lengths) * int(padded_lengths(lengths.max(), plan.batches.pad_lengths.value))
+    return len(lengths) * int(padded_lengths(lengths.max(), job.plan.batches.pad_lengths.value))
 
 
 def lengths_of(job: PlannedJob) -> np.ndarray:

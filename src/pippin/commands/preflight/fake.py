@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from pippin.commands.preflight.recorder import Recorder, naming_modules
+from pippin.commands.preflight.recorder import OperatorRecorder, naming_modules
 from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
 from pippin.engine.network import network_for
@@ -139,16 +139,15 @@ class FakeJob:
         self.network.frozen = self.frozen
         if self.frozen.one_vector_a_row:
             ones = {name: torch.ones(len(rows), 1, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
-            return Batch(
-                ones, batch.labels, rows, hidden_states=torch.empty(len(rows), width, device=self.backend.device)
-            )
+            states = torch.empty(len(rows), width, device=self.backend.device)
+            return Batch(ones, batch.labels, rows, hidden_states=states)
         shape = batch.inputs["input_ids"].shape
         return replace(batch, hidden_states=torch.empty(*shape, width, device=self.backend.device))
 
     @contextmanager
-    def _recorded(self) -> Iterator[Recorder]:
+    def _recorded(self) -> Iterator[OperatorRecorder]:
         with self.mode, self.backend.attending(), naming_modules(self.model) as running:
-            recorder = Recorder(self.backend.kind, lambda tensor: _label(running, tensor))
+            recorder = OperatorRecorder(self.backend.kind, lambda tensor: _label(running, tensor))
             for tensor in (*self.model.parameters(), *self.model.buffers()):
                 recorder.add(tensor, WEIGHTS)
             for module in self.model.modules():
@@ -172,7 +171,7 @@ def _label(running: list[str], tensor: torch.Tensor) -> str:
     return f"layer {int(layer[1]) + 1}"
 
 
-def _answer(recorder: Recorder) -> FakeRun:
+def _answer(recorder: OperatorRecorder) -> FakeRun:
     parts = {name: size for name, size in recorder.at_peak.items() if size > 0}
     return FakeRun(recorder.peak, parts, recorder.flops, recorder.moved, tuple(recorder.doubles))
 

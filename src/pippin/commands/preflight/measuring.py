@@ -27,7 +27,9 @@ def measured(job: PlannedJob) -> Measured:
     """The heaviest step of the first epoch."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_report, args=(theirs, _without_texts(job)))
+    data = replace(job.data, train=None, validation={}, test={})  # no texts
+    job = replace(job, data=data, tokenizer=None, rows=replace(job.rows, validation={}, test={}))
+    process = context.Process(target=_report, args=(theirs, job))
     process.start()
     theirs.close()
     try:
@@ -36,11 +38,6 @@ def measured(job: PlannedJob) -> Measured:
         found = None
     process.join()
     return found or Measured(None, None, _why_dead(process.exitcode))
-
-
-def _without_texts(job: PlannedJob) -> PlannedJob:
-    data = replace(job.data, train=None, validation={}, test={})
-    return replace(job, data=data, tokenizer=None, rows=replace(job.rows, validation={}, test={}))
 
 
 def _report(connection: Connection, job: PlannedJob) -> None:
@@ -54,19 +51,17 @@ def run_steps(job: PlannedJob) -> Measured:
 
     less: list[str] = []
     try:
-        session = Session(
-            job.plan, job.data.task, job.rows, partial(make_random, job.config, auto_model=job.data.task.auto_model)
-        )
+        make_model = partial(make_random, job.config, auto_model=job.data.task.auto_model)
+        session = Session(job.plan, job.data.task, job.rows, make_model)
         backend, batch = session.backend, np.concatenate(heaviest_step(job))
         with backend.quick_arithmetic(), backend.watching_memory(), backend.own_stream():
             step = session.fitting(lambda event, **_: less.append(event))
             session.model.train()
-            for number in range(_FIRST):
-                step(batch, number + 1)
-            backend.synchronize()
-            start = time.perf_counter()
-            for number in range(_TIMED):
-                step(batch, _FIRST + number + 1)
+            for number in range(1, _FIRST + _TIMED + 1):
+                step(batch, number)
+                if number == _FIRST:
+                    backend.synchronize()
+                    start = time.perf_counter()
             backend.synchronize()
             seconds = (time.perf_counter() - start) / _TIMED
             peak = backend.memory_peak()

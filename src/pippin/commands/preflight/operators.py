@@ -23,8 +23,9 @@ from pippin.commands.preflight.fake import FakeDriver
 from pippin.data.encoding import Encoded
 from pippin.engine.network import make_network
 from pippin.machine.drivers import get_backend
-from pippin.machine.operators import Coverage, Table, UnknownOperator, first_native
+from pippin.machine.operators import Coverage, OperatorTable, UnknownOperator, first_native
 from pippin.machine.traits import CPU, DeviceTraits
+from pippin.models.families import family_of
 from pippin.models.network import Network
 from pippin.models.plain_bert.config import PlainBertConfig
 from pippin.models.skeleton import make_random
@@ -33,22 +34,11 @@ from pippin.tasks.sequence.task import SequenceTask
 
 #: What a configuration calls its sizes, and small ones that go together.
 _SMALL = {
-    "num_hidden_layers": 2,
-    "num_layers": 2,
-    "num_decoder_layers": 2,
-    "hidden_size": 64,
-    "embedding_size": 64,
-    "d_model": 64,
-    "intermediate_size": 128,
-    "hidden_dim": 128,
-    "d_ff": 128,
-    "num_attention_heads": 4,
-    "num_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 16,
-    "d_kv": 16,
-    "pooler_hidden_size": 64,
-    "vocab_size": 128,
+    **dict.fromkeys(("num_hidden_layers", "num_layers", "num_decoder_layers", "num_key_value_heads"), 2),
+    **dict.fromkeys(("num_attention_heads", "num_heads"), 4),
+    **dict.fromkeys(("head_dim", "d_kv"), 16),
+    **dict.fromkeys(("hidden_size", "embedding_size", "d_model", "pooler_hidden_size"), 64),
+    **dict.fromkeys(("intermediate_size", "hidden_dim", "d_ff", "vocab_size"), 128),
 }
 #: What releases without an operator called in its place.
 _INSTEAD = {"aten::_safe_softmax": "aten::_softmax"}
@@ -89,13 +79,14 @@ def calls_of(config: Any, traits: DeviceTraits, attention: str | None, fused: bo
     with _one_thread(), _quiet(), backend.attending():
         model, config = _small_model(config, attention)
         # Padded rows: packed ones are for devices with kernels for them.
-        network = make_network(model, backend, "fp32", "", FIRST_TOKENS if _has_family(config) else "", ())
+        known = isinstance(config, PlainBertConfig) or family_of(config)[0] is not None
+        network = make_network(model, backend, "fp32", "", FIRST_TOKENS if known else "", ())
         with profile(activities=[ProfilerActivity.CPU], **_overloads()) as recorded:
             _one_step(network, _some_rows(config), fused)
     return [_call(event) for event in recorded.events() if event.cpu_parent is None]
 
 
-def judge(calls: Iterable[Call], table: Table) -> OperatorAnswer:
+def judge(calls: Iterable[Call], table: OperatorTable) -> OperatorAnswer:
     """What becomes of the operators, by a release's table."""
     native: set[str] = set()
     lacking: Counter[tuple[str, Coverage]] = Counter()
@@ -104,16 +95,14 @@ def judge(calls: Iterable[Call], table: Table) -> OperatorAnswer:
             native.add(name)
         else:
             lacking[name, coverage] += 1
-    return OperatorAnswer(
-        len(native),
-        tuple(
-            OperatorFinding(name, coverage, count, first_native(name, since=table.release))
-            for (name, coverage), count in sorted(lacking.items())
-        ),
+    findings = (
+        OperatorFinding(name, coverage, count, first_native(name, since=table.release))
+        for (name, coverage), count in sorted(lacking.items())
     )
+    return OperatorAnswer(len(native), tuple(findings))
 
 
-def has_fused_optimiser(table: Table) -> bool:
+def has_fused_optimiser(table: OperatorTable) -> bool:
     """Whether a release has AdamW in one kernel on the GPU."""
     try:
         return table.coverage(_FUSED) is Coverage.NATIVE
@@ -121,7 +110,7 @@ def has_fused_optimiser(table: Table) -> bool:
         return False
 
 
-def _judged(calls: Iterable[Call], table: Table) -> Iterator[tuple[str, Coverage]]:
+def _judged(calls: Iterable[Call], table: OperatorTable) -> Iterator[tuple[str, Coverage]]:
     for call in calls:
         try:
             coverage = table.coverage(call.name) if call.name.startswith("aten::") else Coverage.COMPOSITE
@@ -152,7 +141,6 @@ def _one_step(network: Network, encoded: Encoded, fused: bool) -> None:
 def _small_model(config: Any, attention: str | None) -> tuple[Any, Any]:
     """With small sizes; where these do not go together in this class, with fewer layers only."""
     few_layers = {name: value for name, value in _SMALL.items() if name.endswith("_layers")}
-    problem: Exception | None = None
     for sizes in (_SMALL, few_layers):
         small = copy.deepcopy(config)
         for name, value in sizes.items():
@@ -165,12 +153,11 @@ def _small_model(config: Any, attention: str | None) -> tuple[Any, Any]:
         try:
             model = make_random(small, attention)
             _one_step(Network(model, get_backend(CPU)), _some_rows(small), fused=False)
-        except Exception as error:  # each class has its own words for sizes that do not fit
-            problem = error
-            continue
-        return model, small
-    assert problem is not None
-    raise problem
+            break
+        except Exception:  # each class has its own words for sizes that do not fit
+            if sizes is few_layers:
+                raise
+    return model, small
 
 
 def _some_rows(config: Any) -> Encoded:
@@ -180,12 +167,6 @@ def _some_rows(config: Any) -> Encoded:
     if (end := getattr(config, "eos_token_id", None)) is not None and 0 <= end < config.vocab_size:
         tokens[np.cumsum(lengths) - 1] = end  # some heads read the last token of this kind
     return Encoded(tokens, None, np.concatenate([[0], np.cumsum(lengths)]), np.zeros(_ROWS, np.int64), pad_token=0)
-
-
-def _has_family(config: Any) -> bool:
-    from pippin.models.families import family_of
-
-    return isinstance(config, PlainBertConfig) or family_of(config)[0] is not None
 
 
 def _overloads() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from torch.utils.flop_counter import flop_registry
 _PIECE = 512
 
 
-class Recorder(TorchDispatchMode):
+class OperatorRecorder(TorchDispatchMode):
     """Watches every call to an operator while it is entered."""
 
     def __init__(self, kind: str, label: Callable[[torch.Tensor], str]):
@@ -71,11 +71,7 @@ class Recorder(TorchDispatchMode):
         made = [each for each in tree_leaves(found) if isinstance(each, torch.Tensor)]
         taken = [each for each in tree_leaves((arguments, named)) if isinstance(each, torch.Tensor)]
         known = {tensor.untyped_storage()._cdata for tensor in taken}
-        new = [
-            tensor
-            for tensor in made
-            if tensor.untyped_storage()._cdata not in known and tensor.device.type == self.kind
-        ]
+        new = [each for each in made if each.untyped_storage()._cdata not in known and each.device.type == self.kind]
         if new or function._schema.is_mutable:  # a view costs nothing
             self.moved += sum(tensor.nbytes for tensor in (*taken, *new))
         for tensor in new:

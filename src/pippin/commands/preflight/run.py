@@ -8,7 +8,7 @@ from typing import Any
 
 from pippin.commands.planning import PlannedJob, replanned
 from pippin.commands.preflight.answer import Answer, Duration, Fits, Measured, Option, Problem, Runs
-from pippin.commands.preflight.duration import beside_steps, estimated, mean_step, seconds_of
+from pippin.commands.preflight.duration import estimated
 from pippin.commands.preflight.fake import summed
 from pippin.commands.preflight.measuring import measured
 from pippin.commands.preflight.memory import FakeEstimator, Forecast
@@ -50,7 +50,9 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
             unknown = f"memory and time: this model cannot be run with fake tensors ({type(error).__name__})"
         else:
             fits = _fits(job, estimator.forecasts[0], found)
-            runs = replace(runs, problems=(*runs.problems, *_doubles(found)))
+            if _mac(found.job) and found.step.doubles:
+                what = f"float64, which the Apple GPU does not have, comes out of {', '.join(found.step.doubles)}"
+                runs = replace(runs, problems=(*runs.problems, Problem(what, "train with --use_cpu", stops=True)))
     tried = measured(found.job if found else job) if measures and job.rows.train is not None else None
     return Answer(
         job=f"{job.data.name} · {job.model}",
@@ -58,7 +60,7 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
         | {"device": job.plan.execution.device.value, "precision": job.plan.execution.precision.value},
         runs=runs,
         fits=fits,
-        duration=_measured_duration(job, tried) or (_duration(found, target) if found else None),
+        duration=_duration(job, found, tried, target),
         disk=found.disk if found else 0,
         measured=tried,
         unknown=unknown,
@@ -66,7 +68,13 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
 
 
 def _runs(job: PlannedJob, target: Target) -> Runs:
-    problems, mac = [*_release_problems(target)] if target.macos else [], _mac(job)
+    problems: list[Problem] = []
+    mac = _mac(job)
+    if target.macos and release(target.macos) < (floor := macos_floor(target.machine.torch)):
+        newest = newest_torch(target.macos)
+        older = f", or: pip install 'torch=={newest}.*'" if newest else ""
+        what = f"torch {target.machine.torch} needs macOS {dotted(floor)}, and this is {target.macos}"
+        problems.append(Problem(what, f"update macOS in System Settings{older}", stops=True))
     problems += [
         Problem(f"PyTorch's fault {hazard.source} there: {hazard.wrong}", f"worked round: {hazard.remedy.value}", False)
         for hazard in HAZARDS
@@ -79,7 +87,7 @@ def _runs(job: PlannedJob, target: Target) -> Runs:
         except Exception as error:  # a class whose sizes cannot be made small
             problems.append(Problem(f"its operators are not known ({type(error).__name__})", "try it there", False))
         else:
-            problems += _operator_problems(operators, target, job.recipe.mps_fallback == "on")
+            problems += _operator_problems(operators, target.machine.torch, job.recipe.mps_fallback == "on")
     return Runs(tuple(problems), operators)
 
 
@@ -94,16 +102,7 @@ def _mac(job: PlannedJob) -> MacFacts | None:
     return job.machine.device(job.plan.execution.device.value).mac
 
 
-def _release_problems(target: Target) -> Iterator[Problem]:
-    floor = macos_floor(target.torch)
-    if release(target.macos) < floor:
-        newest = newest_torch(target.macos)
-        older = f", or: pip install 'torch=={newest}.*'" if newest else ""
-        what = f"torch {target.torch} needs macOS {dotted(floor)}, and this is {target.macos}"
-        yield Problem(what, f"update macOS in System Settings{older}", stops=True)
-
-
-def _operator_problems(operators: OperatorAnswer, target: Target, falls_back: bool) -> Iterator[Problem]:
+def _operator_problems(operators: OperatorAnswer, torch: str, falls_back: bool) -> Iterator[Problem]:
     for finding in operators.findings:
         since = finding.native_since
         newer = f"pip install 'torch>={since}'" if since else "no release of torch has it yet"
@@ -111,16 +110,10 @@ def _operator_problems(operators: OperatorAnswer, target: Target, falls_back: bo
             yield Problem(f"{finding.name} runs neither there nor on the CPU", f"{newer}; or --use_cpu", stops=True)
         elif finding.coverage is Coverage.FALLBACK and not falls_back:
             cure = f"{newer}; or --mps_fallback on"
-            yield Problem(f"{finding.name} does not exist on the Apple GPU in torch {target.torch}", cure, stops=True)
+            yield Problem(f"{finding.name} does not exist on the Apple GPU in torch {torch}", cure, stops=True)
         else:
             what = f"{finding.name} runs on the CPU, with copies there and back ({finding.calls} times in a small step)"
             yield Problem(what, newer, stops=False)
-
-
-def _doubles(found: Forecast) -> Iterator[Problem]:
-    if _mac(found.job) and found.step.doubles:
-        names = ", ".join(found.step.doubles)
-        yield Problem(f"float64, which the Apple GPU does not have, comes out of {names}", "train with --use_cpu", True)
 
 
 def _fits(job: PlannedJob, asked: Forecast, found: Forecast) -> Fits:
@@ -156,18 +149,10 @@ def _options(job: PlannedJob, found: Forecast) -> Iterator[Option]:
         yield Option(flags, int(other.plan.memory.needed.value * found.memory.total / quick), note)
 
 
-def _duration(found: Forecast, target: Target) -> Duration | None:
-    """Of the whole training, where the chip's speed is known and the GPU is what runs it."""
-    chip, job = target.chip, found.job
-    if chip is None or not _mac(job):
-        return None
-    step = seconds_of(chip, mean_step(found))
-    return estimated(job.plan.schedule.steps.value * step + seconds_of(chip, beside_steps(found)), step)
-
-
-def _measured_duration(job: PlannedJob, tried: Measured | None) -> Duration | None:
-    if tried is None or tried.step is None:
-        return None
-    # The heaviest step was measured, so that most take less.
-    seconds = job.plan.schedule.steps.value * tried.step
-    return Duration(seconds / 2, seconds, seconds * 1.2, tried.step, "the heaviest step, measured on this computer")
+def _duration(job: PlannedJob, found: Forecast | None, tried: Measured | None, target: Target) -> Duration | None:
+    """As measured, or where the chip's speed is known and the GPU is what runs it, as estimated."""
+    if tried and tried.step is not None:
+        # The heaviest step was measured, so that most take less.
+        seconds = job.plan.schedule.steps.value * tried.step
+        return Duration(seconds / 2, seconds, seconds * 1.2, tried.step, "the heaviest step, measured on this computer")
+    return estimated(found, target.chip) if found and target.chip and _mac(found.job) else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,19 +21,17 @@ from pippin.recipe import Recipe
 
 @dataclass(frozen=True)
 class Target:
-    """What a forecast must know of a computer."""
-
     name: str
     """For people."""
-    torch: str
-    macos: str
-    """Empty where it is no Mac."""
-    memory: int | None
-    """Bytes of the whole computer."""
     chip: Chip | None
     """None where its speed is not known."""
     is_here: bool
     machine: Machine = field(repr=False)
+
+    @property
+    def macos(self) -> str:
+        """Empty where it is no Mac."""
+        return self.machine.release if self.machine.system == "Darwin" else ""
 
     @property
     def description(self) -> dict[str, Any]:
@@ -40,9 +39,9 @@ class Target:
         chip = self.chip
         return {
             "name": self.name,
-            "torch": self.torch,
+            "torch": self.machine.torch,
             "macos": self.macos or None,
-            "memory_bytes": self.memory,
+            "memory_bytes": self.machine.memory_bytes,
             "chip": chip.name if chip else None,
             "gpu_cores": chip.gpu_cores if chip else None,
             "is_here": self.is_here,
@@ -51,16 +50,11 @@ class Target:
 
 def target_of(machine: Machine, is_here: bool, recipe: Recipe) -> Target:
     """A computer as it was found, here or elsewhere, with the device that the recipe gets there."""
-    device = machine.device(choose_device(recipe, machine).value)
-    return Target(
-        name=f"this computer ({device.name})" if is_here else f"{device.name}, {machine.cpu_cores} CPU cores",
-        torch=machine.torch,
-        macos=machine.release if machine.system == "Darwin" else "",
-        memory=machine.memory_bytes,
-        chip=_chip(device.mac.chip) if device.mac else None,
-        is_here=is_here,
-        machine=machine,
-    )
+    device, chip = machine.device(choose_device(recipe, machine).value), None
+    with suppress(PippinError):  # a virtual machine, or newer than the table
+        chip = find_chip(device.mac.chip) if device.mac else None
+    name = f"this computer ({device.name})" if is_here else f"{device.name}, {machine.cpu_cores} CPU cores"
+    return Target(name, chip, is_here, machine)
 
 
 def some_mac(
@@ -80,41 +74,29 @@ def some_mac(
     torch = torch or here.torch.partition("+")[0]
     macos = macos or dotted(macos_floor(torch))
     size = memory * 2**30
-    return Target(
-        name=f"{found.name}, {found.gpu_cores} GPU cores, {memory} GB",
+    gpu = apple_gpu(MacFacts(torch, macos, found.name), gpu_budget(size), budget_bytes=gpu_budget(size))
+    machine = Machine(
+        system="Darwin",
+        release=macos,
+        architecture="arm64",
+        python=platform.python_version(),
         torch=torch,
-        macos=macos,
-        memory=size,
-        chip=found,
-        is_here=False,
-        machine=Machine(
-            system="Darwin",
-            release=macos,
-            architecture="arm64",
-            python=platform.python_version(),
-            torch=torch,
-            transformers=here.transformers,
-            cpu_cores=8,
-            memory_bytes=size,
-            devices=(
-                apple_gpu(MacFacts(torch, macos, found.name), gpu_budget(size), budget_bytes=gpu_budget(size)),
-                traits_of(CPU, found.name),
-            ),
-        ),
+        transformers=here.transformers,
+        cpu_cores=8,
+        memory_bytes=size,
+        devices=(gpu, traits_of(CPU, found.name)),
     )
+    return Target(f"{found.name}, {found.gpu_cores} GPU cores, {memory} GB", found, is_here=False, machine=machine)
 
 
 def smallest_macs(needed: int) -> Iterator[str]:
     """For each kind of chip the Mac with the least memory whose GPU may hold so many bytes; only the smallest size."""
-    sizes = sorted({size for chip in CHIPS.values() for size in chip.memory})
-    enough = next((size for size in sizes if gpu_budget(size * 2**30) >= needed), None)
+    enough = smallest_memory(sorted({size for chip in CHIPS.values() for size in chip.memory}), needed)
     for chip in CHIPS.values():
         if enough in chip.memory:
             yield f"{chip.name} with {enough} GB"
 
 
-def _chip(name: str) -> Chip | None:
-    try:
-        return find_chip(name)
-    except PippinError:  # a virtual machine, or newer than the table
-        return None
+def smallest_memory(sizes: Iterable[int], needed: int) -> int | None:
+    """Of these sizes in GB, the first of which a GPU may take so many bytes."""
+    return next((size for size in sizes if gpu_budget(size * 2**30) >= needed), None)

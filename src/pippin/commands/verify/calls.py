@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -48,20 +49,37 @@ def run_alone(model: torch.nn.Module, call: ModuleCall, backend: Backend, precis
 
 def calls_within(model: torch.nn.Module, call: ModuleCall, cpu: Backend, precision: str) -> list[ModuleCall]:
     """The calls that a module makes of others, in their order, but not those that these make in turn."""
-    within = model.get_submodule(call.path)
-    recorder = _CallRecorder(loss_scale(precision))
+    within, scale = model.get_submodule(call.path), loss_scale(precision)
+    calls: list[ModuleCall] = []
+    running: list[str] = []
+
+    def enter(path: str, _: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if not running:
+            kept = _Inputs(lambda tensor: tensor)
+            calls.append(ModuleCall(path, kept.moved(arguments), kept.moved(named)))
+        running.append(path)
+
+    def leave(_: torch.nn.Module, __: tuple[Any, ...], answer: Any) -> None:
+        running.pop()
+        for number, tensor in enumerate([] if running else tensors_in(answer)):
+            if tensor.requires_grad:
+                tensor.register_hook(partial(keep, calls[-1], number))
+
+    def keep(made: ModuleCall, number: int, gradient: torch.Tensor) -> None:
+        made.gradients[number] = gradient.float() / scale
+
     hooks = []
     for name, module in within.named_modules():
         if module is not within:
             path = f"{call.path}.{name}" if call.path else name
-            hooks.append(module.register_forward_pre_hook(recorder.entering(path), with_kwargs=True))
-            hooks.append(module.register_forward_hook(recorder.leave))
+            hooks.append(module.register_forward_pre_hook(partial(enter, path), with_kwargs=True))
+            hooks.append(module.register_forward_hook(leave))
     try:
         run_alone(model, call, cpu, precision)
     finally:
         for hook in hooks:
             hook.remove()
-    return recorder.calls
+    return calls
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
@@ -71,36 +89,6 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     if isinstance(value, dict):
         value = tuple(value.values())
     return [tensor for each in value for tensor in tensors_in(each)] if isinstance(value, (tuple, list)) else []
-
-
-class _CallRecorder:
-    """Hooks that keep the outermost calls."""
-
-    def __init__(self, scale: float) -> None:
-        self.calls: list[ModuleCall] = []
-        self._scale, self._depth = scale, 0
-
-    def entering(self, path: str) -> Callable[..., None]:
-        def enter(_: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-            self._depth += 1
-            if self._depth == 1:
-                kept = _Inputs(lambda tensor: tensor)
-                self.calls.append(ModuleCall(path, kept.moved(arguments), kept.moved(named)))
-
-        return enter
-
-    def leave(self, _: torch.nn.Module, __: tuple[Any, ...], answer: Any) -> None:
-        if self._depth == 1:
-            for number, tensor in enumerate(tensors_in(answer)):
-                if tensor.requires_grad:
-                    tensor.register_hook(self._keeping(self.calls[-1], number))
-        self._depth -= 1
-
-    def _keeping(self, call: ModuleCall, number: int) -> Callable[[torch.Tensor], None]:
-        def keep(gradient: torch.Tensor) -> None:
-            call.gradients[number] = gradient.float() / self._scale
-
-        return keep
 
 
 class _Inputs:

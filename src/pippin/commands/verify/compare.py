@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pippin.commands.verify.distance import Tensors, distance, distances, worst
+from pippin.commands.verify.distance import distance, distances, worst
 from pippin.commands.verify.invariants import before_a_changed_token, beside_a_longer_row
 from pippin.commands.verify.measurement import Experiment, Measurement, measure, step
 from pippin.commands.verify.rounding import rounding
@@ -42,7 +42,7 @@ def compare(experiment: Experiment, cpu: Backend, device: Backend, precision: st
         *findings_of(found, wanted),
         worst(STEP, distances(stepped, after), dict.fromkeys(after, allowed_update_error())),
         *(finding for finding in (later, longer) if finding is not None),
-        worst(AGAIN, distances(_all(again), _all(found)), {**wanted.outputs, **wanted.gradients}),
+        worst(AGAIN, distances(again.all, found.all), {**wanted.outputs, **wanted.gradients}),
     ]
 
 
@@ -59,8 +59,7 @@ def compare_in_place(experiment: Experiment, cpu: Backend, device: Backend, prec
 
 def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precision: str) -> Reference:
     """Run the model on the CPU in fp32, and once more with rounded products, to see what that does."""
-    exact = allowed_error(model)
-    network = Network(model, cpu)
+    exact, network = allowed_error(model), Network(model, cpu)
     wanted = measure(experiment, network)
     # A model that gives NaN everywhere is not the device's fault, and has nothing to be compared.
     places = np.concatenate([np.sort(rows) for rows in experiment.batches])
@@ -87,8 +86,3 @@ def findings_of(found: Measurement, wanted: Reference) -> list[Finding]:
         Finding(LOSS, distance(found.loss, right.loss), allowed[LOSS]),
         worst(GRADIENTS, distances(found.gradients, right.gradients), wanted.gradients),
     ]
-
-
-def _all(found: Measurement) -> Tensors:
-    """All that two runs on one device must agree in."""
-    return {**found.outputs, **found.gradients}

@@ -31,8 +31,7 @@ def distances(found: Tensors, wanted: Tensors) -> dict[str, float]:
     """
     by_module: dict[str, float] = {}
     for name, tensor in wanted.items():
-        module = _module(name)
-        by_module[module] = max(by_module.get(module, 0.0), _size(tensor))
+        by_module[_module(name)] = max(by_module.get(_module(name), 0.0), _size(tensor))
     least = _SMALLEST * median(by_module.values()) if by_module else 0.0
     return {
         name: distance(found[name], tensor, max(least, by_module[_module(name)])) if name in found else float("inf")

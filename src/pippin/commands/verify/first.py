@@ -33,7 +33,19 @@ def verify_first(job: PlannedJob, device: Backend, say: Callable[[str], None]) -
         return "not verified. `pippin verify` does that."
     if job.recipe.tf32 is not None:
         device.set_tf32(job.recipe.tf32)
-    found = _sentence(job, get_backend(CPU), device)
+    try:
+        verdict = _compare(job, get_backend(CPU), device)
+    except (RuntimeError, MemoryError) as error:
+        if not device.is_out_of_memory(error):
+            raise
+        found = "not verified: there was no memory for it."
+    else:
+        if not verdict.agrees:
+            raise PippinError(_refusal(verdict))
+        found = (
+            f"verified: logits, loss and gradients of {verdict.rows} rows on {verdict.device} in {verdict.precision} "
+            f"are the CPU's ({verdict.worst.name} {_figures(verdict.worst)})."
+        )
     device.empty_cache()
     say(found)
     return found
@@ -48,21 +60,6 @@ def short_rows(lengths: np.ndarray) -> np.ndarray:
     order = np.argsort(lengths[:_AMONG], kind="stable")
     count = max(int((lengths[order] <= _TOKENS).sum()), min(_ROWS, len(order)))
     return np.unique(order[np.linspace(0, count - 1, _ROWS).astype(int)])
-
-
-def _sentence(job: PlannedJob, cpu: Backend, device: Backend) -> str:
-    try:
-        verdict = _compare(job, cpu, device)
-    except (RuntimeError, MemoryError) as error:
-        if not device.is_out_of_memory(error):
-            raise
-        return "not verified: there was no memory for it."
-    if not verdict.agrees:
-        raise PippinError(_refusal(verdict))
-    return (
-        f"verified: logits, loss and gradients of {verdict.rows} rows on {verdict.device} in {verdict.precision} are "
-        f"the CPU's ({verdict.worst.name} {_figures(verdict.worst)})."
-    )
 
 
 def _compare(job: PlannedJob, cpu: Backend, device: Backend) -> Verdict:

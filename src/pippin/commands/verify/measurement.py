@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -62,12 +62,14 @@ class Measurement:
     """The same in training, where attention may run other code."""
     loss: torch.Tensor
     gradients: Tensors
-    weights: Tensors = field(default_factory=dict)
-    """After one step, where one was made."""
 
     @property
     def outputs(self) -> Tensors:
         return {EVALUATION: self.evaluated, TRAINING: self.logits, LOSS: self.loss}
+
+    @property
+    def all(self) -> Tensors:
+        return {**self.outputs, **self.gradients}
 
 
 def measure(experiment: Experiment, network: Network) -> Measurement:
@@ -79,9 +81,21 @@ def measure(experiment: Experiment, network: Network) -> Measurement:
     with torch.inference_mode():
         evaluated = torch.cat([in_order(network.logits(batch), batch) for batch in batches])
     model.train()
-    logits, loss = _forward_and_backward(experiment, network, batches)
-    gradients = {name: to_cpu(p.grad) for name, p in model.named_parameters() if p.grad is not None}
-    return Measurement(evaluated, logits, loss, gradients)
+    scale = loss_scale(network.precision)
+    logits, total = [], torch.zeros(())
+    for batch in batches:
+        assert batch.labels is not None
+        out = network.logits(batch)
+        loss = experiment.task.loss(out, network.backend.to_device(batch.labels)) / experiment.count
+        (loss * scale).backward()
+        logits.append(in_order(out, batch))
+        total = total + to_cpu(loss)
+    trained = {name: p for name, p in model.named_parameters() if p.grad is not None}
+    for parameter in trained.values():
+        if scale != 1.0:
+            parameter.grad /= scale
+    gradients = {name: to_cpu(p.grad) for name, p in trained.items()}
+    return Measurement(evaluated, torch.cat(logits), total, gradients)
 
 
 def step(experiment: Experiment, network: Network, gradients: Tensors) -> Tensors:
@@ -116,21 +130,3 @@ def by_row(logits: torch.Tensor, batch: Batch) -> list[torch.Tensor]:
 def to_cpu(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in fp32 on the CPU."""
     return tensor.detach().float().cpu().clone()
-
-
-def _forward_and_backward(
-    experiment: Experiment, network: Network, batches: Sequence[Batch]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    scale = loss_scale(network.precision)
-    logits, total = [], torch.zeros(())
-    for batch in batches:
-        assert batch.labels is not None
-        out = network.logits(batch)
-        loss = experiment.task.loss(out, network.backend.to_device(batch.labels)) / experiment.count
-        (loss * scale).backward()
-        logits.append(in_order(out, batch))
-        total = total + to_cpu(loss)
-    for parameter in network.model.parameters():
-        if parameter.grad is not None and scale != 1.0:
-            parameter.grad /= scale
-    return torch.cat(logits), total

@@ -16,14 +16,9 @@ from pippin.commands.verify.tolerance import epsilon
 
 #: Products, forward and backward, and how many of their leading tensors are rounded; what follows are masks and sums.
 _PRODUCTS = {
-    "aten::mm": 2,
-    "aten::addmm": 3,
-    "aten::bmm": 2,
-    "aten::baddbmm": 3,
-    "aten::linear": 3,
-    "aten::matmul": 2,
-    "aten::convolution": 3,
-    "aten::convolution_backward": 3,
+    **dict.fromkeys(("aten::mm", "aten::bmm", "aten::matmul"), 2),
+    **dict.fromkeys(("aten::addmm", "aten::baddbmm", "aten::linear"), 3),
+    **dict.fromkeys(("aten::convolution", "aten::convolution_backward"), 3),
     "aten::scaled_dot_product_attention": 3,
     "aten::_scaled_dot_product_flash_attention_for_cpu": 3,
     "aten::_scaled_dot_product_flash_attention_for_cpu_backward": 5,

@@ -19,8 +19,6 @@ AGAIN = "a second time"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was compared."""
-
     name: str
     error: float
     """Relative to the size of what was compared; infinite (in JSON: null) where a number is not finite."""

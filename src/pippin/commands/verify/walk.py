@@ -7,8 +7,7 @@ its own code, or in an operator that it calls. For gradients the order is that o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -22,18 +21,7 @@ from pippin.commands.verify.invariants import first_half, row_and_changed
 from pippin.commands.verify.measurement import Experiment
 from pippin.commands.verify.rounding import rounding
 from pippin.commands.verify.tolerance import allowed_error, allowed_errors, yardstick
-from pippin.commands.verify.verdict import (
-    AGAIN,
-    EVALUATION,
-    GRADIENTS,
-    LATER,
-    LOSS,
-    MODES,
-    PADDED,
-    STEP,
-    TRAINING,
-    Finding,
-)
+from pippin.commands.verify.verdict import AGAIN, EVALUATION, GRADIENTS, LATER, LOSS, MODES, PADDED, TRAINING, Finding
 from pippin.data.collate import Collator
 from pippin.machine.drivers.base import Backend
 
@@ -47,7 +35,6 @@ _WALKS = {
     GRADIENTS: ("training", "gradients"),
     LATER: ("later tokens",),
     AGAIN: ("again",),
-    STEP: (),
 }
 
 
@@ -67,7 +54,7 @@ def located(
             return ""
 
     def module(finding: Finding) -> str:
-        return next(filter(None, map(first_wrong, _WALKS[finding.name])), "")
+        return next(filter(None, map(first_wrong, _WALKS.get(finding.name, ()))), "")
 
     return [finding if finding.agrees else replace(finding, module=module(finding)) for finding in findings]
 
@@ -85,7 +72,10 @@ class Walk:
 
     def first_wrong(self, walk: str) -> str:
         """The path of the first module that is wrong; empty where none is."""
-        with self._mode(training=walk not in ("evaluation", "later tokens")):
+        training = walk not in ("evaluation", "later tokens")
+        for model in (self.on_cpu, self.on_device):
+            model.train(training)
+        with torch.inference_mode(not training):
             if walk == "later tokens":
                 return self._first_that_sees_later_tokens()
             part = 1 if walk == "gradients" else 0
@@ -128,19 +118,18 @@ class Walk:
     def _changes(self, call: ModuleCall) -> bool:
         """Whether a second run gives something else."""
         first, second = ({**outputs, **gradients} for outputs, gradients in (self._run(call), self._run(call)))
-        allowed = self._allowed(call, first, first)
-        return any(error > allowed[name] for name, error in distances(second, first).items())
+        return self._is_beyond_rounding(call, second, first, first)
 
     def _differs(self, call: ModuleCall, part: int) -> bool:
         """Whether the outputs (part 0) or the gradients (part 1) are others than the CPU's."""
         wanted = run_alone(self.on_cpu, call, self.cpu, "fp32")[part]
         with rounding(yardstick(self.precision)):
             rounded = run_alone(self.on_cpu, call, self.cpu, "fp32")[part]
-        allowed = self._allowed(call, wanted, rounded)
-        return any(error > allowed[name] for name, error in distances(self._run(call)[part], wanted).items())
+        return self._is_beyond_rounding(call, self._run(call)[part], wanted, rounded)
 
-    def _allowed(self, call: ModuleCall, wanted: Tensors, rounded: Tensors) -> dict[str, float]:
-        return allowed_errors(self._exact(call), self.precision, distances(rounded, wanted))
+    def _is_beyond_rounding(self, call: ModuleCall, found: Tensors, wanted: Tensors, rounded: Tensors) -> bool:
+        allowed = allowed_errors(self._exact(call), self.precision, distances(rounded, wanted))
+        return any(error > allowed[name] for name, error in distances(found, wanted).items())
 
     def _exact(self, call: ModuleCall) -> float:
         """What a module may be off in fp32, by its own products or by the widest of its inputs."""
@@ -164,10 +153,3 @@ class Walk:
         (self.experiment.task.loss(logits, batch.labels) / self.experiment.count).backward()
         assert logits.grad is not None
         return ModuleCall("", (), batch.inputs, {0: logits.grad})
-
-    @contextmanager
-    def _mode(self, training: bool) -> Iterator[None]:
-        for model in (self.on_cpu, self.on_device):
-            model.train(training)
-        with torch.inference_mode(not training):
-            yield

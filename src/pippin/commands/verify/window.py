@@ -33,15 +33,13 @@ def past_window(encoded: Encoded, among: np.ndarray, window: int, longest: int) 
 def _with_row(encoded: Encoded, row: int, length: int) -> Encoded:
     """A row more, of another's tokens."""
     places = slice(encoded.offsets[row], encoded.offsets[row + 1])
-    labels = encoded.labels
+    labels, types = encoded.labels, encoded.token_type_ids
     if labels is not None:
         labels = np.append(labels, np.resize(labels[places], length) if encoded.per_token else labels[row])
     return replace(
         encoded,
-        tokens=np.concatenate([encoded.tokens, np.resize(encoded.tokens[places], length)]),
-        token_type_ids=None
-        if encoded.token_type_ids is None
-        else np.concatenate([encoded.token_type_ids, np.resize(encoded.token_type_ids[places], length)]),
+        tokens=np.append(encoded.tokens, np.resize(encoded.tokens[places], length)),
+        token_type_ids=None if types is None else np.append(types, np.resize(types[places], length)),
         offsets=np.append(encoded.offsets, encoded.offsets[-1] + length),
         labels=labels,
         rows=[*encoded.rows, encoded.rows[row]] if encoded.rows else (),

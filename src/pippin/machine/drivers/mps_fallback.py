@@ -17,14 +17,14 @@ import torch
 from torch.utils._pytree import tree_map
 
 from pippin.machine.fallbacks import Fallbacks
-from pippin.machine.operators import Coverage, Table
+from pippin.machine.operators import Coverage, OperatorTable
 
 _DEVICE = torch.device("mps")
 _SENT_TO_CPU = (Coverage.FALLBACK, Coverage.ALWAYS_CPU)
 
 
 @contextmanager
-def counted(table: Table, on_first: Callable[[str], None]) -> Iterator[Fallbacks]:
+def counted(table: OperatorTable, on_first: Callable[[str], None]) -> Iterator[Fallbacks]:
     """Run what a release lacks on the CPU, and count it; `on_first` hears the name of each operator once."""
     found = Fallbacks()
     library = torch.library.Library("aten", "IMPL")  # noqa: TOR901  (destroyed below)
@@ -38,7 +38,7 @@ def counted(table: Table, on_first: Callable[[str], None]) -> Iterator[Fallbacks
         library._destroy()
 
 
-def _lacking(table: Table) -> Iterator[tuple[str, Any]]:
+def _lacking(table: OperatorTable) -> Iterator[tuple[str, Any]]:
     """The overloads that the release sends to the CPU and the installed torch knows."""
     for name in table.operators:
         if table.coverage(name) not in _SENT_TO_CPU:

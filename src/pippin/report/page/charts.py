@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from pippin.report.page.history import Happening, History
+from pippin.report.page.history import History
+from pippin.report.report import scores
 
 Points = list[tuple[float, float]]
 #: More points than a screen shows are not worth their bytes.
@@ -47,46 +48,22 @@ class Chart:
 def run_charts(history: History) -> list[Chart]:
     """Every curve that the run has points for."""
     logs, evaluations = history.logs, history.evaluations
-    by_step, by_minute = _marks(history.happenings, by_step=True), _marks(history.happenings, by_step=False)
+    marked = [each for each in history.happenings if each.name in _MARKED][-_MOST_MARKS:]
+    by_step = tuple(Mark(float(each.step), each.words) for each in marked)
+    by_minute = tuple(Mark(each.minute, each.words) for each in marked)
+    training = Series("training", points(logs, "step", "loss"))
+    validation = Series("validation", points(evaluations, "step", "eval_loss"))
+    rate = Series("learning rate", points(logs, "step", "learning_rate"))
+    norm = Series("norm", points(logs, "step", "grad_norm"))
+    tokens = Series("tokens", points(logs, "minute", "tokens_per_second"))
+    memory = Series("memory", [(x, y / 2**30) for x, y in points(logs, "minute", "memory") if y])
     charts = [
-        Chart(
-            "loss",
-            "Loss",
-            "step",
-            (
-                Series("training", points(logs, "step", "loss")),
-                Series("validation", points(evaluations, "step", "eval_loss")),
-            ),
-            marks=by_step,
-            log=True,
-        ),
+        Chart("loss", "Loss", "step", (training, validation), marks=by_step, log=True),
         Chart("metrics", "Validation", "step", metric_series(evaluations), marks=by_step),
-        Chart(
-            "rate",
-            "Learning rate",
-            "step",
-            (Series("learning rate", points(logs, "step", "learning_rate")),),
-            zero=True,
-        ),
-        Chart("norm", "Gradient norm", "step", (Series("norm", points(logs, "step", "grad_norm")),), log=True),
-        Chart(
-            "speed",
-            "Speed",
-            "minute",
-            (Series("tokens", points(logs, "minute", "tokens_per_second")),),
-            unit="/s",
-            marks=by_minute,
-            zero=True,
-        ),
-        Chart(
-            "memory",
-            "Memory held",
-            "minute",
-            (Series("memory", [(x, y / 2**30) for x, y in points(logs, "minute", "memory") if y]),),
-            unit=" GB",
-            marks=by_minute,
-            zero=True,
-        ),
+        Chart("rate", "Learning rate", "step", (rate,), zero=True),
+        Chart("norm", "Gradient norm", "step", (norm,), log=True),
+        Chart("speed", "Speed", "minute", (tokens,), unit="/s", marks=by_minute, zero=True),
+        Chart("memory", "Memory held", "minute", (memory,), unit=" GB", marks=by_minute, zero=True),
     ]
     return with_points(charts)
 
@@ -99,13 +76,8 @@ def with_points(charts: Iterable[Chart]) -> list[Chart]:
 
 def metric_series(evaluations: list[dict[str, Any]]) -> tuple[Series, ...]:
     """A curve for each metric but the loss, which has another scale."""
-    names = dict.fromkeys(
-        key
-        for each in evaluations
-        for key in each
-        if key.startswith("eval_") and not key.endswith(("loss", "runtime", "per_second", "samples"))
-    )
-    curves = (Series(name.removeprefix("eval_"), points(evaluations, "step", name)) for name in names)
+    names = dict.fromkeys(name for each in evaluations for name in scores(each, "eval") if not name.endswith("loss"))
+    curves = (Series(name, points(evaluations, "step", f"eval_{name}")) for name in names)
     return tuple(islice(curves, _MOST_CURVES))
 
 
@@ -143,11 +115,6 @@ def as_json(charts: Iterable[Chart]) -> list[dict[str, Any]]:
         }
         for chart in charts
     ]
-
-
-def _marks(happenings: list[Happening], by_step: bool) -> tuple[Mark, ...]:
-    marked = [each for each in happenings if each.name in _MARKED][-_MOST_MARKS:]
-    return tuple(Mark(float(each.step) if by_step else each.minute, each.words) for each in marked)
 
 
 def _is_number(value: Any) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pippin.recipe.command import given_settings
 from pippin.report.page.charts import Chart, Series, metric_series, points, with_points
 from pippin.report.page.frame import page
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, html, joined
-from pippin.report.page.sections import curves_of, scores, section, table
+from pippin.report.page.markup import Html, html
+from pippin.report.page.sections import curves_of, loss_last, section, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.runs.record import Run
@@ -33,17 +32,15 @@ def compare_page(runs: Sequence[ComparedRun]) -> Html:
     """The page of runs that were made on the same or on different computers."""
     charts = _charts(runs)
     names = ", ".join(each.name for each in runs)
-    body = joined(
-        [
-            html("<header><h1>{} runs</h1><p>{}</p></header>", len(runs), names),
-            section("Results", _results(runs)),
-            curves_of(charts),
-            _differences("Settings that differ", runs, [_settings(each.run) for each in runs]),
-            _differences("Plans that differ", runs, [_plan(each.run) for each in runs]),
-        ],
-        between="\n",
-    )
-    return page(f"{len(runs)} runs: {names}", body, charts)
+    plans = [{name: value for name, value, _ in plan_rows(each.run.plan)} for each in runs]
+    parts = [
+        html("<header><h1>{} runs</h1><p>{}</p></header>", len(runs), names),
+        section("Results", _results(runs)),
+        curves_of(charts),
+        _differences("Settings that differ", runs, [_settings(each.run) for each in runs]),
+        _differences("Plans that differ", runs, plans),
+    ]
+    return page(f"{len(runs)} runs: {names}", parts, charts)
 
 
 def _results(runs: Sequence[ComparedRun]) -> Html:
@@ -61,8 +58,8 @@ def _figures(each: ComparedRun) -> dict[str, str]:
     results = each.report.results if each.report else {}
     found: dict[str, str] = {
         f"{name}, {title}": html("{:.4f}", value)
-        for prefix, title in (("test", "test"), ("eval", "validation"))
-        for name, value in scores(results, prefix).items()
+        for split, title in (("test", "test"), ("eval", "validation"))
+        for name, value in loss_last(results, split).items()
     }
     if "train_runtime" in results:
         found["training"] = clock_time(results["train_runtime"])
@@ -94,13 +91,8 @@ def _charts(runs: Sequence[ComparedRun]) -> list[Chart]:
 
 
 def _settings(run: Run) -> dict[str, str]:
-    given: dict[str, Any] = given_settings(run.recipe)
-    own = {f"--{name}": str(value) for name, value in given.items() if name not in _OWN}
+    own = {f"--{name}": str(value) for name, value in given_settings(run.recipe).items() if name not in _OWN}
     return {"model": run.model, "rows": run.fingerprint[:8], "torch": run.machine.torch, "pippin": run.pippin, **own}
-
-
-def _plan(run: Run) -> dict[str, str]:
-    return {name: value for name, value, _ in plan_rows(run.plan)}
 
 
 def _differences(title: str, runs: Sequence[ComparedRun], facts: Sequence[dict[str, str]]) -> Html:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from pippin.report.page.charts import Chart, as_json
@@ -17,7 +17,7 @@ from pippin.runs.folder import PAGE_MARK
 _AGAIN_AFTER, _SILENT_AFTER = 5, 600
 
 
-def page(title: str, body: Html, charts: Sequence[Chart] = (), running: bool = False) -> Html:
+def page(title: str, parts: Iterable[Html], charts: Sequence[Chart] = (), running: bool = False) -> Html:
     """A whole page. It may run its own script and style and nothing else, so that no text in it ever acts."""
     style, script = _own_file("style.css"), _own_file("charts.js")
     data = {
@@ -26,37 +26,29 @@ def page(title: str, body: Html, charts: Sequence[Chart] = (), running: bool = F
         "again_after": _AGAIN_AFTER if running else 0,
         "silent_after": _SILENT_AFTER,
     }
+    written = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return html(
         _PAGE,
         policy=Html(f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"),
         generator=Html(PAGE_MARK),
         title=title,
         style=style,
-        body=body,
-        data=_inert_json(data),
+        body=joined(parts, between="\n"),
+        data=Html(written.replace("<", "\\u003c")),  # so that it cannot end the element that it stands in
         script=script,
     )
 
 
 def figures_of(charts: Sequence[Chart]) -> Html:
     """Places for the curves; the script fills them."""
-    return joined(
-        [
-            html(
-                '<figure id="{}"><figcaption><b>{}</b>{}</figcaption><svg role="img" tabindex="0" '
-                'aria-label="{} by {}"></svg><div class="legend"></div><div class="tip" hidden></div></figure>',
-                chart.id,
-                chart.title,
-                _LOG_SWITCH if chart.log else "",
-                chart.title,
-                chart.x,
-            )
-            for chart in charts
-        ],
-        between="\n",
-    )
+    shown = [html(_FIGURE, chart=chart, switch=_LOG_SWITCH if chart.log else "") for chart in charts]
+    return joined(shown, between="\n")
 
 
+_FIGURE = (
+    '<figure id="{chart.id}"><figcaption><b>{chart.title}</b>{switch}</figcaption><svg role="img" tabindex="0" '
+    'aria-label="{chart.title} by {chart.x}"></svg><div class="legend"></div><div class="tip" hidden></div></figure>'
+)
 _LOG_SWITCH = Html('<label class="screen"><input type="checkbox"> logarithmic</label>')
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -84,8 +76,3 @@ def _own_file(name: str) -> Html:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _inert_json(data: object) -> Html:
-    """JSON that cannot end the element that it stands in."""
-    return Html(json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"))

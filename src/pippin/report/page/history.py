@@ -24,8 +24,6 @@ _TOLD = {
 
 @dataclass(frozen=True)
 class Happening:
-    """Something that is told in a sentence."""
-
     name: str
     words: str
     step: int
@@ -58,10 +56,8 @@ class History:
             self.away += away if math.isfinite(away) else 0.0
         self.last = when
         minute = max(when - self.began - self.away, 0.0) / 60
-        if name == "log":
-            self.logs.append({**_numbers(figures), "minute": minute})
-        elif name == "evaluation":
-            self.evaluations.append({**_numbers(figures), "minute": minute})
+        if name in ("log", "evaluation"):
+            (self.logs if name == "log" else self.evaluations).append({**_numbers(figures), "minute": minute})
         elif name == "started":
             self.steps = int(figures["steps"])
         elif name == "verified":

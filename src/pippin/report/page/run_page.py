@@ -9,7 +9,7 @@ from pippin.report.page import sections
 from pippin.report.page.charts import run_charts
 from pippin.report.page.frame import page
 from pippin.report.page.history import History, read_history
-from pippin.report.page.markup import Html, joined
+from pippin.report.page.markup import Html
 from pippin.report.report import Report, read_report
 from pippin.runs.folder import EVENTS
 from pippin.runs.record import Run, read_record
@@ -21,21 +21,18 @@ NAME = "report.html"
 def run_page(run: Run, history: History, report: Report | None, folder: str) -> Html:
     """The result first, then the curves, then what it was made of."""
     charts = run_charts(history)
-    body = joined(
-        [
-            sections.header(run, history, folder),
-            sections.result(run, history, report),
-            sections.curves_of(charts),
-            sections.parts_of(report),
-            sections.happenings(history, report),
-            sections.plan(run),
-            sections.data(run.data),
-            sections.commands(run, folder),
-            sections.versions(run),
-        ],
-        between="\n",
-    )
-    return page(run.recipe.run_name or run.data.name, body, charts, running=run.status == "started")
+    parts = [
+        sections.header(run, history, folder),
+        sections.result(history, report),
+        sections.curves_of(charts),
+        sections.parts_of(report),
+        sections.happenings(history, report),
+        sections.plan(run),
+        sections.data(run.data),
+        sections.commands(run, folder),
+        sections.versions(run),
+    ]
+    return page(run.recipe.run_name or run.data.name, parts, charts, running=run.status == "started")
 
 
 def read_records(folder: Path) -> tuple[Run, History, Report | None]:

@@ -11,15 +11,14 @@ from pippin.report.page.frame import figures_of
 from pippin.report.page.history import History
 from pippin.report.page.markup import Html, html, joined
 from pippin.report.plan_words import plan_rows
-from pippin.report.report import Report
+from pippin.report.report import Report, scores
 from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
-from pippin.tasks.parts import Bars, Matrix, Part, Table
+from pippin.tasks.parts import Matrix, Part, TablePart
 from pippin.text import clock_time, duration, memory
 
 #: Larger matrices are told by their most frequent confusions.
 _MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_ROWS, _MOST_HAPPENINGS, _MOST_BARS = 24, 30, 200, 60, 40
-_BEHIND = {"finished": "finished", "started": "running", "interrupted": "interrupted", "failed": "failed"}
 
 
 def header(run: Run, history: History, folder: str) -> Html:
@@ -38,16 +37,14 @@ def header(run: Run, history: History, folder: str) -> Html:
             shlex.quote(folder),
         )
     return html(
-        "<header><h1>{name}</h1><p>{model} on {data} ({rows} rows) · {device}</p>"
-        '<p><span class="status {status}">{behind}</span>{place}{age} <span class="soft">started {started}</span></p>'
-        "{silent}</header>",
+        "<header><h1>{name}</h1><p>{run.model} on {run.data.name} ({rows} rows) · {device}</p>"
+        '<p><span class="status {run.status}">{stands}</span>{place}{age} '
+        '<span class="soft">started {started}</span></p>{silent}</header>',
+        run=run,
         name=run.recipe.run_name or run.data.name,
-        model=run.model,
-        data=run.data.name,
         rows=", ".join(f"{count} {name.replace('_', ' ')}" for name, count in run.data.rows.items()),
         device=_device(run),
-        status=run.status,
-        behind=_BEHIND.get(run.status, run.status),
+        stands="running" if run.status == "started" else run.status,
         place=place,
         age=age,
         started=_moment(run.started),
@@ -55,14 +52,14 @@ def header(run: Run, history: History, folder: str) -> Html:
     )
 
 
-def result(run: Run, history: History, report: Report | None) -> Html:
+def result(history: History, report: Report | None) -> Html:
     """The figures that people look for first."""
     cards: list[tuple[Html | str, str]] = []
     results = report.results if report else {}
-    for prefix, title in (("test", "test"), ("eval", "validation")):
-        cards += [(html("{:.4f}", value), f"{name}, {title}") for name, value in scores(results, prefix).items()]
+    for split, title in (("test", "test"), ("eval", "validation")):
+        cards += [(html("{:.4f}", value), f"{name}, {title}") for name, value in loss_last(results, split).items()]
     if not cards and history.evaluations:
-        last = scores(history.evaluations[-1], "eval")
+        last = loss_last(history.evaluations[-1], "eval")
         cards += [(html("{:.4f}", value), f"{name}, validation so far") for name, value in last.items()]
     if not results and history.logs and "loss" in history.logs[-1]:
         cards.append((html("{:.4f}", history.logs[-1]["loss"]), "training loss now"))
@@ -81,14 +78,9 @@ def result(run: Run, history: History, report: Report | None) -> Html:
     return html('<div class="cards">{}</div>', joined(shown))
 
 
-def scores(results: dict[str, float], prefix: str) -> dict[str, float]:
+def loss_last(results: dict[str, float], split: str) -> dict[str, float]:
     """The metrics of a split, the loss last."""
-    found = {
-        key.removeprefix(f"{prefix}_"): value
-        for key, value in results.items()
-        if key.startswith(f"{prefix}_") and not key.endswith(("runtime", "per_second", "samples"))
-    }
-    return dict(sorted(found.items(), key=lambda item: item[0].startswith("loss")))
+    return dict(sorted(scores(results, split).items(), key=lambda item: item[0].startswith("loss")))
 
 
 def curves_of(charts: Sequence[Chart]) -> Html:
@@ -104,15 +96,8 @@ def happenings(history: History, report: Report | None) -> Html:
         if each.name != "saved"
     ][-_MOST_HAPPENINGS:]
     if report:
-        items += [
-            html(
-                "{} ran on the CPU {} times, {:.1%} of the time: the device has no kernel for it",
-                name,
-                use.calls,
-                use.share,
-            )
-            for name, use in report.fallbacks.items()
-        ]
+        words = "{} ran on the CPU {} times, {:.1%} of the time: the device has no kernel for it"
+        items += [html(words, name, use.calls, use.share) for name, use in report.fallbacks.items()]
     verification = (report.verification if report else "") or history.verification
     if verification:
         items.append(html("The device against the CPU, before training: {}", verification))
@@ -135,28 +120,25 @@ def _part(part: Part) -> Html:
     elif part.most and part.most.rows:
         found.append(_table(part.most, _MOST_CONFUSIONS))
     if part.table and len(part.table.rows) > _MOST_ROWS:
-        shown, count = _MOST_ROWS, len(part.table.rows)
-        what = part.table.what
-        found.append(html('<p class="soft">The first {} of {} {}; report.json has them all.</p>', shown, count, what))
+        words = '<p class="soft">The first {} of {} {}; report.json has them all.</p>'
+        found.append(html(words, _MOST_ROWS, len(part.table.rows), part.table.what))
     if part.bars:
-        found.append(_bars_of(part.bars))
+        bars = list(zip(part.bars.names, part.bars.counts, strict=False))
+        more = html('<p class="soft">and {} {} more</p>', len(bars) - _MOST_BARS, part.bars.what)
+        found.append(html("{}{}", _bars(bars[:_MOST_BARS]), more if len(bars) > _MOST_BARS else ""))
     return html('<div class="beside">{}</div>', joined(found)) if len(found) > 1 else joined(found)
 
 
-def _table(part: Table, most: int) -> Html:
+def _table(part: TablePart, most: int) -> Html:
     """Cells as their columns want them; numbers stand to the right."""
     formats = dict(enumerate(part.formats))
-    rows = (
-        [
-            html('<div class="text">{}</div>', cell)
-            if formats.get(place) == "long"
-            else html("{:" + formats[place] + "}", cell)
-            if formats.get(place)
-            else cell
-            for place, cell in enumerate(row)
-        ]
-        for row in part.rows[:most]
-    )
+
+    def shown_cell(cell: object, how: str) -> object:
+        if how == "long":
+            return html('<div class="text">{}</div>', cell)
+        return html("{:" + how + "}", cell) if how else cell
+
+    rows = ([shown_cell(cell, formats.get(place, "")) for place, cell in enumerate(row)] for row in part.rows[:most])
     shown = table(part.heads, rows, numbers=[place for place, how in formats.items() if how not in ("", "long")])
     return html('<div><p class="soft">{}</p>{}</div>', part.caption, shown) if part.caption else shown
 
@@ -171,9 +153,8 @@ def data(card: DataCard) -> Html:
     """Lengths of the training rows, and what the task has to show of them."""
     parts = [html("<p>{}</p>", card.columns_reason)]
     if card.lengths:
-        bars = [(f"{each.shortest}–{each.longest}", each.rows) for each in card.lengths]
-        if card.lengths[0].shortest == card.lengths[0].longest:
-            bars = [(str(each.shortest), each.rows) for each in card.lengths]
+        exact = card.lengths[0].shortest == card.lengths[0].longest
+        bars = [(str(each.shortest) + f"–{each.longest}" * (not exact), each.rows) for each in card.lengths]
         cut = f"; {card.cut} texts were longer than the longest input and were cut" if card.cut else ""
         padding = f"{card.padding:.0%} of an epoch's tokens are padding" if card.padding else "nothing is padded"
         parts.append(html("<h3>Tokens of a training row</h3>{}<p>{}{}.</p>", _bars(bars), padding, cut))
@@ -206,11 +187,9 @@ def versions(run: Run) -> Html:
         "Python": machine.python,
         "torch": machine.torch,
         "transformers": machine.transformers,
+        "taken up": "; ".join(run.resumed),
     }
-    resumed = {"taken up": "; ".join(run.resumed)} if run.resumed else {}
-    return section(
-        "Versions", table(["", ""], ([name, value] for name, value in {**facts, **resumed}.items() if value))
-    )
+    return section("Versions", table(["", ""], ([name, value] for name, value in facts.items() if value)))
 
 
 def section(title: str, body: Html) -> Html:
@@ -264,12 +243,6 @@ def _matrix(part: Matrix) -> Html:
     )
 
 
-def _bars_of(part: Bars) -> Html:
-    bars = list(zip(part.names, part.counts, strict=False))
-    more = html('<p class="soft">and {} {} more</p>', len(bars) - _MOST_BARS, part.what)
-    return html("{}{}", _bars(bars[:_MOST_BARS]), more if len(bars) > _MOST_BARS else "")
-
-
 def _bars(bars: Sequence[tuple[str, int]]) -> Html:
     """Lying bars with their names and numbers, drawn at once."""
     most, wide, high = max((count for _, count in bars), default=0) or 1, 320, 20
@@ -280,7 +253,7 @@ def _bars(bars: Sequence[tuple[str, int]]) -> Html:
             '<text x="{end:.1f}" y="{y}">{count}</text>',
             y=place * high + 14,
             top=place * high + 4,
-            name=_short_name(name),
+            name=name if len(name) <= 22 else name[:21] + "…",
             width=wide * count / most,
             end=164 + wide * count / most,
             count=count,
@@ -289,7 +262,3 @@ def _bars(bars: Sequence[tuple[str, int]]) -> Html:
     )
     across, down = wide + 220, len(bars) * high
     return html('<svg class="bars" viewBox="0 0 {} {}" width="{}">{}</svg>', across, down, across, lines)
-
-
-def _short_name(name: str) -> str:
-    return name if len(name) <= 22 else name[:21] + "…"

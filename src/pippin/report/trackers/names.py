@@ -35,12 +35,10 @@ def with_sections(figures: Figures) -> Figures:
     >>> with_sections({"loss": 0.5, "eval_accuracy": 0.9})
     {'train/loss': 0.5, 'eval/accuracy': 0.9}
     """
-    return {_with_section(name): value for name, value in figures.items()}
-
-
-def _with_section(name: str) -> str:
-    section, underscore, rest = name.partition("_")
-    return f"{section}/{rest}" if underscore and section in ("eval", "test") else f"train/{name}"
+    return {
+        name.replace("_", "/", 1) if name.startswith(("eval_", "test_")) else f"train/{name}": value
+        for name, value in figures.items()
+    }
 
 
 def settings_of(run: Run) -> dict[str, Any]:

@@ -16,8 +16,7 @@ def start(run: Beginning) -> Wandb:
     """A new run, the one from before, or the one that the calling program has open."""
     import wandb
 
-    is_ours = wandb.run is None
-    opened = wandb.run
+    opened, is_ours = wandb.run, wandb.run is None
     if is_ours:
         opened = wandb.init(
             project=os.environ.get("WANDB_PROJECT", run.project),

@@ -12,7 +12,7 @@ from torch.nn import functional
 from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
 from pippin.tasks.base import Columns, Prediction
-from pippin.tasks.parts import Matrix, Part, Table
+from pippin.tasks.parts import Matrix, Part, TablePart
 from pippin.tasks.sequence.metrics import confusion, per_class, score, top_confusions
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class SequenceScorer:
         counts, pairs = confusion(*about), top_confusions(*about)
         return Part(
             f"By class, on the {split} rows",
-            Table(("class", "precision", "recall", "F1", "rows"), rows, ("", ".3f", ".3f", ".3f", "d"), "classes"),
+            TablePart(("class", "precision", "recall", "F1", "rows"), rows, ("", ".3f", ".3f", ".3f", "d"), "classes"),
             Matrix(self.task.labels.names, tuple(map(tuple, counts)), "True classes down, predicted classes across.")
             if counts
             else None,
-            Table(("is", "taken for", "times"), tuple(pairs), ("", "", "d"), caption="Mixed up most."),
+            TablePart(("is", "taken for", "times"), tuple(pairs), ("", "", "d"), caption="Mixed up most."),
             in_brief=True,
         )
 
@@ -100,7 +100,7 @@ class SequenceScorer:
         )
         heads = ("row", *columns.text[: len(texts)], "is", "taken for", figure)
         formats = ("d", *["long" for _ in texts], "", "", how)
-        return (Part(f"{title}, on the {split} rows", Table(heads, rows, formats)),) if rows else ()
+        return (Part(f"{title}, on the {split} rows", TablePart(heads, rows, formats)),) if rows else ()
 
     def _prediction(self, place: int) -> Prediction:
         answer = self.predictions[place].item()

@@ -48,6 +48,7 @@ def write_charts(benches: Sequence[Bench], folder: Path) -> list[str]:
 def _figure(title: str, panels: list[Panel], benches: Sequence[Bench]) -> Any:
     from matplotlib.figure import Figure  # not pyplot: nothing is left open, and no window is asked for
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.patches import Patch
 
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
@@ -66,17 +67,11 @@ def _figure(title: str, panels: list[Panel], benches: Sequence[Bench]) -> Any:
     width = 15 * columns * _PANEL_WIDTH
     figure.suptitle(textwrap.shorten(title, int(width), placeholder="…"), x=0.012, y=1 - 0.12 / height,
                     ha="left", va="top", fontsize=13, weight="bold")  # fmt: skip
-    _legend(figure, shown, looks, 1 - 0.42 / height, min(2, columns))
+    figure.legend(handles=[Patch(label=each.label, **looks[each.label]) for each in shown], loc="upper left",
+                  bbox_to_anchor=(0.006, 1 - 0.42 / height), ncols=min(columns, len(shown)), frameon=False,
+                  fontsize=9)  # fmt: skip
     figure.text(0.012, 0.1 / height, footer, fontsize=7, color="#555555", va="bottom")
     return figure
-
-
-def _legend(figure: Any, shown: list[BarSeries], looks: dict[str, dict[str, Any]], top: float, columns: int) -> None:
-    from matplotlib.patches import Patch
-
-    patches = [Patch(label=each.label, **looks[each.label]) for each in shown]
-    figure.legend(handles=patches, loc="upper left", bbox_to_anchor=(0.006, top), ncols=min(columns, len(patches)),
-                  frameon=False, fontsize=9)  # fmt: skip
 
 
 def _look(place: int, series: BarSeries, all_series: list[BarSeries]) -> dict[str, Any]:
@@ -96,7 +91,7 @@ def _draw(axes: Any, panel: Panel, looks: dict[str, dict[str, Any]]) -> None:
     values = [bar.value for _, bars in panel.bars for bar in bars if bar and bar.value]
     logarithmic = bool(values) and not panel.baseline and max(values) / min(values) > _FAR_APART
     count = len(panel.bars)
-    width = 0.8 / count
+    width, turned = 0.8 / count, count * len(panel.groups) > 10  # where there is little room for the numbers
     for number, (series, bars) in enumerate(panel.bars):
         for group, bar in enumerate(bars):
             x = group + (number - (count - 1) / 2) * width
@@ -109,13 +104,15 @@ def _draw(axes: Any, panel: Panel, looks: dict[str, dict[str, Any]]) -> None:
             axes.bar(x, bar.value, width * 0.94, **looks[series.label])
             if bar.low is not None and bar.high is not None and bar.high > 1.02 * bar.low:
                 axes.vlines(x, bar.low, bar.high, color="#333333", linewidth=0.8)
+            axes.annotate(_number(bar.value, panel.baseline), (x, max(bar.value, bar.high or 0)), (0, 2),
+                          textcoords="offset points", ha="center", va="bottom", fontsize=7,
+                          rotation=90 if turned else 0)  # fmt: skip
     if logarithmic:
         axes.set_yscale("log")
         axes.set_ylim(min(values) / 2, max(values) * 5)  # with room for the highest bar's number
         axes.yaxis.set_major_formatter("{x:g}")
     elif values:
         axes.set_ylim(0, 1.22 * max(values + [bar.high for _, bars in panel.bars for bar in bars if bar and bar.high]))
-    _name_bars(axes, panel, width, turned=count * len(panel.groups) > 10)
     if panel.baseline:
         axes.axhline(1, color="#333333", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.9)
     axes.set_xticks(range(len(panel.groups)), panel.groups)
@@ -131,19 +128,6 @@ def _draw(axes: Any, panel: Panel, looks: dict[str, dict[str, Any]]) -> None:
         axes.spines[edge].set_visible(False)
 
 
-def _name_bars(axes: Any, panel: Panel, width: float, turned: bool) -> None:
-    """The value above each bar, turned where there is little room."""
-    count = len(panel.bars)
-    for number, (_, bars) in enumerate(panel.bars):
-        for group, bar in enumerate(bars):
-            if bar is None or bar.value is None:
-                continue
-            x = group + (number - (count - 1) / 2) * width
-            axes.annotate(_number(bar.value, panel.baseline), (x, max(bar.value, bar.high or 0)), (0, 2),
-                          textcoords="offset points", ha="center", va="bottom", fontsize=7,
-                          rotation=90 if turned else 0)  # fmt: skip
-
-
 def _number(value: float, times: bool) -> str:
     """Three digits, and fewer where nobody reads them.
 
@@ -155,10 +139,9 @@ def _number(value: float, times: bool) -> str:
 
 
 def _footer(benches: Sequence[Bench], spread: bool = True) -> str:
-    lines = []
-    for number, bench in enumerate(benches, 1):
-        name = f"{number}: " if len(benches) > 1 else ""
-        lines.append(f"{name}{machine_words(bench)} · {software_words(bench)} · {bench.date[:10]}")
+    lines = [f"{machine_words(bench)} · {software_words(bench)} · {bench.date[:10]}" for bench in benches]
+    if len(benches) > 1:
+        lines = [f"{number}: {line}" for number, line in enumerate(lines, 1)]
     if any(bench.emulated for bench in benches):
         lines.append(EMULATED_NOTE[:1].upper() + EMULATED_NOTE[1:] + ".")
     if any(not bench.complete for bench in benches):

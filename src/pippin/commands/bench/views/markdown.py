@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pippin.commands.bench.results import Bench
 from pippin.commands.bench.views.sentence import sentence
@@ -17,11 +17,7 @@ def page(bench: Bench, charts: Sequence[str]) -> str:
     lines = [f"# {prose(bench.model)}: how fast here?", "", prose(sentence(bench)), ""]
     made = f"{software_words(bench)} · {bench.date} · {bench.seconds:.0f} s"
     lines += [prose(machine_words(bench)), "", prose(made), ""]
-    lines += _charts(charts)
-    for sheet in sheets(bench):
-        lines += _table(sheet)
-    lines += _list(notes(bench))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_figures(charts, sheets(bench), notes(bench))])
 
 
 def compared_page(benches: Sequence[Bench], charts: Sequence[str]) -> str:
@@ -31,31 +27,23 @@ def compared_page(benches: Sequence[Bench], charts: Sequence[str]) -> str:
         prose(f"{number}. {machine_words(bench)} · {bench.model} · {bench.date[:10]} · {software_words(bench)}")
         for number, bench in enumerate(benches, 1)
     ]
-    lines += ["", *_charts(charts)]
-    for sheet in compared_sheets(benches):
-        lines += _table(sheet)
-    lines += _list([*differences(benches), *(f"{n}: {words}" for n, b in enumerate(benches, 1) for words in notes(b))])
-    return "\n".join(lines)
+    remarks = [*differences(benches), *(f"{n}: {words}" for n, b in enumerate(benches, 1) for words in notes(b))]
+    return "\n".join([*lines, "", *_figures(charts, compared_sheets(benches), remarks)])
 
 
-def _charts(names: Sequence[str]) -> list[str]:
-    return [line for name in names for line in (f"![{name.partition('.')[0]}]({name})", "")]
+def _figures(charts: Sequence[str], tables: Sequence[Sheet], remarks: Sequence[str]) -> Iterator[str]:
+    for name in charts:
+        yield from (f"![{name.partition('.')[0]}]({name})", "")
+    for sheet in tables:
+        yield from _table(sheet)
+    if remarks:
+        yield from (*(f"- {prose(text[:1].upper() + text[1:])}" for text in remarks), "")
 
 
 def _table(sheet: Sheet) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return f"| {' | '.join(map(prose, cells))} |"
 
+    title = f"## {prose(sheet.title[:1].upper() + sheet.title[1:])}"
     rule = f"|---|{'---:|' * (len(sheet.heads) - 1)}"
-    return [
-        f"## {prose(sheet.title[:1].upper() + sheet.title[1:])}",
-        "",
-        line(sheet.heads),
-        rule,
-        *map(line, sheet.rows),
-        "",
-    ]
-
-
-def _list(texts: Sequence[str]) -> list[str]:
-    return [*(f"- {prose(text[:1].upper() + text[1:])}" for text in texts), ""] if texts else []
+    return [title, "", line(sheet.heads), rule, *map(line, sheet.rows), ""]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
@@ -45,14 +45,14 @@ def speed_up_panels(benches: Sequence[Bench]) -> tuple[str, list[Panel]]:
 
     def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
         point, base = each.point(test, batch), baseline.point(test, batch)
-        times = ratio(point, base)
         if point is None or base is None:
             return None
+        times = ratio(point, base)
         return Bar(times) if times is not None else _without_value(point)
 
     panels = [_by_batch(series, test, "times as fast", bar) for test in (INFERENCE, TRAINING, HEAD_ONLY)]
     compared = [panel for panel in panels if len(panel.bars) > 1]
-    return baseline.label, [Panel(**{**panel.__dict__, "baseline": True}) for panel in compared]
+    return baseline.label, [replace(panel, baseline=True) for panel in compared]
 
 
 def throughput_panels(benches: Sequence[Bench]) -> list[Panel]:
@@ -76,9 +76,7 @@ def memory_panels(benches: Sequence[Bench]) -> list[Panel]:
 
     def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
         point = each.point(test, batch)
-        if point is None:
-            return None
-        return Bar(point.memory / size) if point.memory else _without_value(point)
+        return Bar(point.memory / size) if point and point.memory else _without_value(point)
 
     panels = [_by_batch(series, test, f"{unit} at most", bar) for test in (INFERENCE, TRAINING, HEAD_ONLY)]
     return [panel for panel in panels if any(each and each.value for _, bars in panel.bars for each in bars)]
@@ -123,13 +121,9 @@ def _title(series: list[BarSeries], test: str) -> str:
 
 def _by_look(series: list[BarSeries], bench: Bench, what: str) -> Panel:
     """By length or by precision, at the largest batch for which the most of them were measured."""
-    points = [point for point in bench.of(INFERENCE) if point.seconds]
-    if what == "length":
-        points = [point for point in points if point.setting.precision == "fp32"]
-    else:
-        points = [point for point in points if point.setting.length == bench.length]
+    usual: dict[str, object] = {"precision": "fp32"} if what == "length" else {"length": bench.length}
     looks: dict[int, set[Any]] = {}
-    for point in points:
+    for point in (point for point in bench.of(INFERENCE, **usual) if point.seconds):
         looks.setdefault(point.setting.batch, set()).add(getattr(point.setting, what))
     if not looks:
         return Panel("", "samples/s", what, (), ())
@@ -147,11 +141,9 @@ def _by_look(series: list[BarSeries], bench: Bench, what: str) -> Panel:
 
 
 def _speed(point: Point | None) -> Bar | None:
-    if point is None:
-        return None
-    speeds = point.speeds()
+    speeds = point.speeds() if point else None
     return Bar(speeds[1], speeds[0], speeds[2]) if speeds else _without_value(point)
 
 
-def _without_value(point: Point) -> Bar | None:
-    return Bar(None, word=point.trouble) if point.trouble and not point.seconds else None
+def _without_value(point: Point | None) -> Bar | None:
+    return Bar(None, word=point.trouble) if point and point.trouble and not point.seconds else None

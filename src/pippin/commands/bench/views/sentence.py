@@ -27,18 +27,12 @@ def sentence(bench: Bench) -> str:
 def _reasons(bench: Bench, best: str, others: list[str]) -> str:
     found = []
     for other in others:
-        times = [
-            f"{word} {ratio:.1f} times as fast as"
-            for word, test in (("trains", TRAINING), ("answers", INFERENCE))
-            if (ratio := _ratio(bench, test, best, other)) is not None
-        ]
-        if not times:
-            continue
-        close = [_ratio(bench, test, best, other) or 0.0 for test in (TRAINING, INFERENCE)]
-        if max(close) < _ABOUT_THE_SAME:
+        ratios = {"trains": _ratio(bench, TRAINING, best, other), "answers": _ratio(bench, INFERENCE, best, other)}
+        times = [f"{word} {ratio:.1f} times as fast" for word, ratio in ratios.items() if ratio]
+        if times and max(ratio or 0.0 for ratio in ratios.values()) < _ABOUT_THE_SAME:
             found.append(f"it is about as fast as {other}")
-        else:
-            found.append(f"it {' and '.join(times)} {other}".replace("as fast as and", "as fast and"))
+        elif times:
+            found.append(f"it {' and '.join(times)} as {other}")
     if not others:
         alone = "there is no other" if len(bench.machine.devices) == 1 else "no other was measured"
         found.append("it is the only one that was measured" if len(bench.devices) > 1 else alone)
@@ -57,14 +51,9 @@ def _batch_words(bench: Bench, device: str) -> list[str]:
     head = _point(bench, HEAD_ONLY, device)
     if head is not None and head.whole_seconds and training is not None and training.whole_seconds:
         words.append(f"the head alone in {min(head.whole_seconds):.1f} s")
-    points = [
-        point
-        for point in bench.of(INFERENCE, device=device, precision="fp32", length=bench.length)
-        if point.samples_per_second
-    ]
-    if points:
-        words.append(_enough({point.setting.batch: point.samples_per_second or 0.0 for point in points}))
-    return words
+    points = bench.of(INFERENCE, device=device, precision="fp32", length=bench.length)
+    speeds = {point.setting.batch: point.samples_per_second for point in points if point.samples_per_second}
+    return [*words, _enough(speeds)] if speeds else words
 
 
 def _enough(speeds: dict[int, float]) -> str:
@@ -78,11 +67,8 @@ def _enough(speeds: dict[int, float]) -> str:
 
 
 def _speed(bench: Bench, device: str) -> float | None:
-    for test in (TRAINING, INFERENCE):
-        point = _point(bench, test, device)
-        if point is not None:
-            return point.samples_per_second
-    return None
+    point = _point(bench, TRAINING, device) or _point(bench, INFERENCE, device)
+    return point.samples_per_second if point else None
 
 
 def _ratio(bench: Bench, test: str, one: str, other: str) -> float | None:

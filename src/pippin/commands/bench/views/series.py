@@ -44,10 +44,8 @@ def series_of(benches: Sequence[Bench]) -> list[BarSeries]:
         for device in bench.devices:
             libraries = dict.fromkeys(p.setting.library for p in bench.points if p.setting.device == device)
             for library in libraries or {PIPPIN: None}:
-                label = device_label(bench, device)
-                if library != PIPPIN:
-                    label += ", HF Trainer"
-                found.append(BarSeries(label if len(benches) == 1 else f"{number}: {label}", bench, device, library))
+                label = f"{number}: " * (len(benches) > 1) + device_label(bench, device)
+                found.append(BarSeries(label + ", HF Trainer" * (library != PIPPIN), bench, device, library))
     return found
 
 
@@ -65,8 +63,7 @@ def device_of(bench: Bench, device: str) -> DeviceTraits | None:
 def device_label(bench: Bench, device: str) -> str:
     """A device's name, marked where it is emulated."""
     found = device_of(bench, device)
-    name = found.name if found and found.name else ""
-    label = f"{device} ({short_name(name)})" if name else device
+    label = f"{device} ({short_name(found.name)})" if found and found.name else device
     return f"{label}, {EMULATED}" if device in bench.emulated else label
 
 
@@ -91,8 +88,7 @@ def machine_words(bench: Bench) -> str:
         if device != "cpu" and found is not None:
             room = f", {memory(found.memory_bytes)}" if found.memory_bytes else ""
             parts.append(f"{device_label(bench, device)}{room}")
-    system = "macOS" if machine.system == "Darwin" else machine.system
-    parts.append(f"{system} {machine.release}" if machine.system == "Darwin" else system)
+    parts.append(f"macOS {machine.release}" if machine.system == "Darwin" else machine.system)
     return " · ".join(parts)
 
 
@@ -100,8 +96,7 @@ def software_words(bench: Bench) -> str:
     return f"Pippin {bench.pippin} · torch {bench.machine.torch} · transformers {bench.machine.transformers}"
 
 
-def ratio(one: Point | None, other: Point | None) -> float | None:
+def ratio(one: Point, other: Point) -> float | None:
     """How many times as fast the first is, by the medians."""
-    if one is None or other is None or not one.samples_per_second or not other.samples_per_second:
-        return None
-    return one.samples_per_second / other.samples_per_second
+    one_speed, other_speed = one.samples_per_second, other.samples_per_second
+    return one_speed / other_speed if one_speed and other_speed else None

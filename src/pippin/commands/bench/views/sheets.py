@@ -99,13 +99,7 @@ def _largest(bench: Bench) -> Sheet:
 
 
 def _speed_words(point: Point | None) -> str:
-    if point is None:
-        return ""
-    speeds = point.speeds()
-    if speeds is None:
-        return point.trouble or ""
-    slow, middle, fast = speeds
-    digits = 0 if middle >= 100 else 1
-    if point.spread < _WORTH_SAYING:
-        return f"{middle:.{digits}f}"
-    return f"{middle:.{digits}f} ({slow:.{digits}f}–{fast:.{digits}f})"
+    if point is None or not (speeds := point.speeds()):
+        return point.trouble if point else ""
+    slow, middle, fast = (f"{speed:.{0 if speeds[1] >= 100 else 1}f}" for speed in speeds)
+    return middle if point.spread < _WORTH_SAYING else f"{middle} ({slow}–{fast})"

@@ -90,34 +90,28 @@ def show_comparison(benches: Sequence[Bench], terminal: Terminal) -> None:
 
 def notes(bench: Bench) -> list[str]:
     """What a reader of the figures has to know."""
-    found = []
-    if bench.emulated:
-        found.append(f"{', '.join(bench.emulated)} is {EMULATED_NOTE}.")
-    if bench.random_weights:
-        found.append("the model's weights are random: only its speed means something.")
-    if not bench.complete:
-        found.append("the benchmark was interrupted: these are the figures until then.")
-    if any(len(point.seconds) == 1 for point in bench.points):
-        found.append("some settings were measured only once, so nobody knows how far their figures are off.")
+    once = any(len(point.seconds) == 1 for point in bench.points)
     spread = max((point.spread for point in bench.points), default=0.0)
-    if spread > _UNSTEADY:
-        found.append(f"repeats are up to {spread:.0%} apart: the machine was busy with other things, or got hot.")
-    if bench.left_out:
-        found.append(f"left out, for want of time (--minutes gives more): {'; '.join(bench.left_out)}.")
-    return found
+    unsteady = spread > _UNSTEADY
+    found = {
+        f"{', '.join(bench.emulated)} is {EMULATED_NOTE}.": bench.emulated,
+        "the model's weights are random: only its speed means something.": bench.random_weights,
+        "the benchmark was interrupted: these are the figures until then.": not bench.complete,
+        "some settings were measured only once, so nobody knows how far their figures are off.": once,
+        f"repeats are up to {spread:.0%} apart: the machine was busy with other things, or got hot.": unsteady,
+        f"left out, for want of time (--minutes gives more): {'; '.join(bench.left_out)}.": bench.left_out,
+    }
+    return [words for words, holds in found.items() if holds]
 
 
 def differences(benches: Sequence[Bench]) -> list[str]:
     """Why machines may not be comparable."""
-    found = []
-    for what, values in (
-        ("models", {bench.model for bench in benches}),
-        ("data", {bench.data for bench in benches}),
-        ("numbers of training rows", {str(bench.training_rows) for bench in benches}),
-    ):
-        if len(values) > 1:
-            found.append(f"these are not the same {what}: {', '.join(sorted(values))}.")
-    return found
+    values = {
+        "models": {bench.model for bench in benches},
+        "data": {bench.data for bench in benches},
+        "numbers of training rows": {str(bench.training_rows) for bench in benches},
+    }
+    return [f"these are not the same {what}: {', '.join(sorted(n))}." for what, n in values.items() if len(n) > 1]
 
 
 def _show(sheet: Sheet, terminal: Terminal) -> None:

@@ -42,15 +42,8 @@ def write_page(comparison: Comparison, path: Path) -> None:
         html("<th>batch {}<br><small>{}</small></th>", batch, memory(needed))
         for batch, needed in comparison.needed.items()
     )
-    rows = joined(
-        html(
-            "<tr><td>{} <small>{} GPU cores</small></td>{}</tr>\n",
-            row.chip,
-            row.gpu_cores,
-            joined(map(_cell, row.cells)),
-        )
-        for row in comparison.rows
-    )
+    line = "<tr><td>{} <small>{} GPU cores</small></td>{}</tr>\n"
+    rows = joined(html(line, row.chip, row.gpu_cores, joined(map(_cell, row.cells))) for row in comparison.rows)
     page = html(
         _PAGE,
         title=f"{comparison.job} on every Mac",
@@ -64,6 +57,5 @@ def write_page(comparison: Comparison, path: Path) -> None:
 
 
 def _cell(cell: Cell) -> Html:
-    if cell.memory is None:
-        return html('<td class="no">{}</td>', cell_words(cell, "too large"))
-    return html("<td>{}</td>", cell_words(cell, ""))
+    mark = Html(' class="no"' if cell.memory is None else "")
+    return html("<td{}>{}</td>", mark, cell_words(cell, "too large"))

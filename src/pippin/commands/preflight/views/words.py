@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
-from pippin.commands.preflight.answer import Answer, Duration, Fits, Measured, Runs
+from pippin.commands.preflight.answer import Answer, Fits, Measured, Runs
 from pippin.commands.preflight.compare import Cell, Comparison
 from pippin.report.terminal import Terminal
 from pippin.text import duration, memory
@@ -24,8 +24,10 @@ def show_answer(answer: Answer, terminal: Terminal) -> None:
     _show_runs(answer.runs, terminal)
     if answer.fits:
         _show_fits(answer.fits, terminal)
-    if answer.duration:
-        _show_duration(answer.duration, terminal)
+    if time := answer.duration:
+        words = f"about {span(time.likely)} ({span(time.low)} to {span(time.high)}), {time.step:.2g} s a step"
+        _say(terminal, "time", f"{words}: an estimate")
+        _below(terminal, time.basis)
     elif answer.fits:
         _say(terminal, "time", "unknown: there are no published figures for this device", _NOTE)
     if answer.measured:
@@ -99,12 +101,6 @@ def _show_fits(fits: Fits, terminal: Terminal) -> None:
     if fits.smallest:
         what = "as asked" if fits.will else "at all"
         _below(terminal, f"the smallest Macs that hold it {what}: {', '.join(fits.smallest)}")
-
-
-def _show_duration(time: Duration, terminal: Terminal) -> None:
-    words = f"about {span(time.likely)} ({span(time.low)} to {span(time.high)}), {time.step:.2g} s a step"
-    _say(terminal, "time", f"{words}: an estimate")
-    _below(terminal, time.basis)
 
 
 def _show_measured(measured: Measured, fits: Fits | None, terminal: Terminal) -> None:
