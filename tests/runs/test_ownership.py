@@ -34,6 +34,20 @@ def test_the_users_files_keep_their_names(command, interrupt, run_cli, word_file
         assert Path("run", name).read_text() == "mine"
 
 
+def test_a_link_in_the_place_of_the_events_moves_aside(command, run_cli):
+    """Were it refused, it would be when the record of the run before is gone already."""
+    command("run", "--max_steps", 3)
+    Path("mine.txt").write_text("mine")
+    Path("run/events.jsonl").unlink()
+    Path("run/events.jsonl").symlink_to("../mine.txt")
+    code, out, error = command("run", "--max_steps", 3, "--overwrite_output_dir")
+    assert code == 0, error
+    assert "it is events-2.jsonl now" in out
+    assert Path("run/events-2.jsonl").is_symlink()
+    assert Path("mine.txt").read_text() == "mine"
+    assert run_cli("predict", "run", "--text", "a cat")[0] == 0
+
+
 def test_what_the_user_changed_is_the_users(command):
     command("run", "--max_steps", 3)
     Path("run/README.md").write_text(Path("run/README.md").read_text() + "\nand a word of mine")

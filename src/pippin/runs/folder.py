@@ -78,6 +78,7 @@ class RunFolder:
         Where this is cut short, the record still says which files are ours.
         """
         self.path.mkdir(parents=True, exist_ok=True)
+        self._make_way(EVENTS)
         old = {**self.before.before, **self.before.files} if self.before else {}
         old = {name: digests for name, digests in old.items() if Path(name).name == name}
         home, own = self.path.resolve(), {RECORD: (), EVENTS: ()}
