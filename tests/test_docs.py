@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pippin.cli.commands import COMMANDS
-from pippin.cli.train import read_command
 from pippin.machine.faults import HAZARDS
 from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED
+from train_words import read_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pippin.cli.train import read_command
 from pippin.errors import Mistakes
 from pippin.recipe.fields import recipe_fields
 from pippin.recipe.reading import recipe_from
+from train_words import read_command
 
 CLASSIC = (
     "--model_name_or_path google-bert/bert-base-cased --task_name mrpc --do_train --do_eval --max_seq_length 128 "

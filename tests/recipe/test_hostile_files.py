@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pippin.cli.train import read_command
 from pippin.errors import Mistakes
 from pippin.recipe.reading import recipe_from
+from train_words import read_command
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join(['*' + before] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)

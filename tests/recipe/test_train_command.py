@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-from pippin.cli.train import read_command
 from pippin.recipe import Recipe
 from pippin.recipe.command import train_command
+from train_words import read_command
 
 
 def test_the_command_asks_for_the_same_recipe():

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from pippin.cli.command_line import CommandLine, read_line
-from pippin.cli.commands import COMMANDS
+from pippin.cli.command_line import CommandLine
 from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.recipe.files import settings_from_file
 from pippin.recipe.reading import Given, Reading, read_recipe
@@ -39,11 +38,6 @@ def carry_out(reading: Reading) -> int:
         terminal.note(note)
     run_job(reading.recipe, terminal)
     return 0
-
-
-def read_command(arguments: list[str]) -> Reading:
-    """The Recipe that the words of `pippin train` ask for."""
-    return read_job(read_line(COMMANDS["train"], arguments))
 
 
 def read_job(line: CommandLine, of_run: Iterable[Given] = (), more_mistakes: Iterable[str] = ()) -> Reading:
