@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 ON_EMULATED_GPU := tests/test_*.py tests/runs/test_resume.py tests/engine tests/models tests/machine tests/commands/failures tests/commands/verify \
 	tests/emulated \
 	tests/commands/preflight/test_fake.py tests/drop_in/test_trainer*.py tests/drop_in/test_refusals.py \
-	$(addprefix --ignore=tests/,test_cache.py test_docs.py test_files.py test_words.py machine/test_awake.py machine/test_doctor.py \
+	$(addprefix --ignore=tests/,test_cache.py test_files.py test_words.py machine/test_awake.py machine/test_doctor.py \
 	models/test_int8.py models/plain_bert models/test_freezing.py models/test_safety.py engine/test_inference.py \
 	engine/test_captured.py engine/test_against_hugging_face.py \
 	engine/test_meter.py engine/test_pace.py engine/test_interrupts.py) \

@@ -34,8 +34,8 @@ DAMAGES: dict[str, Callable[[bytes], bytes] | None] = {
     "bit flip": _flip,
     "4 KB zeros": _zeros,
 }
-#: What a message about a bad checkpoint would have in it, after the checkpoint's name.
-_WORDS = "passed over|damaged|corrupt|missing|invalid|broken"
+#: What a message about a bad checkpoint would have in it, after the checkpoint's name; Pippin says `skipped` before it.
+_WORDS = "damaged|corrupt|missing|invalid|broken"
 
 
 def damaged(bench: Bench, cases: list[tuple[str, str]], both: bool = False) -> Tally:
@@ -51,7 +51,8 @@ def damaged(bench: Bench, cases: list[tuple[str, str]], both: bool = False) -> T
         checkpoints = bench.tool.checkpoints(folder)[-2:]
         hurt = [_damage(checkpoint / file, damage) for checkpoint in (checkpoints if both else checkpoints[-1:])]
         child = bench.judge_resume(folder, tally, keep=True)
-        said = re.search(rf"{checkpoints[-1].name}\b.*({_WORDS})", child.said) is not None
+        name = rf"{checkpoints[-1].name}\b"
+        said = re.search(rf"skipped {name}|{name}.*({_WORDS})", child.said) is not None
         same = child.code == 0 and bench.tool.result(folder) == bench.reference
         tally.count("said so, went on from an older one or anew, identical", said and same)
         tally.count("stopped", child.code != 0)

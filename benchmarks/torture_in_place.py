@@ -28,7 +28,7 @@ def killed_in_place(bench: Bench, count: int) -> Tally:
         tally.trials += 1
         child = job.call(folder, ["resume", RUN], "resumed")
         done = child.wait() == 0 and sha256(folder / RUN / "model.safetensors") == wanted
-        if not done and "nothing to go on with" in child.said:  # not begun yet: the same command is what a user types
+        if not done and "nothing to resume" in child.said:  # not begun yet: the same command is what a user types
             child = job.call(folder, _command(job), "once-more")
             child.wait()
         finished = tally.count("went on and finished", child.code == 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import make_rows, read_csv
+from helpers import make_rows, read_csv
 
 
 def test_own_file_to_saved_model(train, word_file):
@@ -24,10 +24,10 @@ def test_own_file_to_saved_model(train, word_file):
         "text from 'text'",
         "learning rate",
         "5.00e-03",
-        "asked for",
+        "as requested",
         "follow it in a browser: run/report.html",
         "saved in run",
-        "look: run/report.html",
+        "report: run/report.html",
         "12 of 120 training rows",
     ):
         assert words in out
@@ -97,7 +97,11 @@ def test_numbers_to_predict(train, write_rows):
     assert results["eval_pearson"] > 0.5
     assert json.loads(Path("run/config.json").read_text())["problem_type"] == "regression"
     train(write_rows("r.csv", rows), "--do_regression", "--test_file", "r.csv", folder="again")
-    assert float(read_csv("again/predictions.csv")[0]["label"]) != 0
+    first = read_csv("again/predictions.csv")[0]
+    assert list(first) == ["row", "text", "true_value", "value"]
+    assert float(first["value"]) != 0
+    words = Path("again/predict_results_r.txt").read_text().splitlines()[1].split("\t")
+    assert words == ["0", f"{float(first['value']):.4f}"]
 
 
 def test_test_file_without_labels(train, word_file, write_rows):
@@ -153,7 +157,7 @@ def test_run_record_comes_back_as_the_same_data(train, word_file):
     assert run is not None
     written = json.loads(Path("run/run.json").read_text())
     assert to_json(run) == {key: value for key, value in written.items() if key != "sha256"}
-    assert run.plan.batches.pad_lengths == Choice((64,), "asked for by --pad_to_max_length")
+    assert run.plan.batches.pad_lengths == Choice((64,), "set by --pad_to_max_length")
     assert run.plan == from_json(Plan, to_json(run.plan))
 
 

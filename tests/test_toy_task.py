@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import events, make_rows
+from helpers import events, make_rows
 from pippin.commands.predictor import Predictor
 from pippin.data.collate import NO_LABEL, Collator, Shapes
 from pippin.data.encoding import Encoded
@@ -51,6 +51,7 @@ def test_it_is_trained_judged_used_and_shown(toy, compared_first):
     assert code == 0, error
     assert "vowels and consonants" in out
     assert "by letter, on the test rows" in out
+    assert " by always answering consonant) · loss" in out
     assert results("run")["test_token_accuracy"] > 0.95
     plan = {
         name: each
@@ -153,4 +154,4 @@ def test_preflight_forecasts_it(run_cli, tiny_model, flags):
 def test_the_device_is_compared_with_the_cpu(run_cli, tiny_model):
     code, out, error = run_cli("verify", *FLAGS, "--model_name_or_path", tiny_model)
     assert code == 0, error + out
-    assert "The results are the CPU's" in out
+    assert "The results match the CPU's" in out

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import make_rows
+from helpers import make_rows
 from pippin.disk import disk_words
 from pippin.errors import PippinError, nearest
 
@@ -32,7 +32,8 @@ def test_a_benchmark_is_not_told_to_resume(monkeypatch, tmp_path):
 
     monkeypatch.setattr(folder, "write_text", full)
     monkeypatch.setattr("pippin.commands.bench.views.bar_charts.write_charts", lambda *_: [])
-    monkeypatch.setattr("pippin.commands.bench.views.markdown.compared_page", lambda *_: "")
+    monkeypatch.setattr(folder, "bench_page", lambda *_: "")
+    monkeypatch.setattr(folder, "comparison_document", lambda *_: None)
     with pytest.raises(PippinError, match="No space left on device. The disk has .* Free some room and try again.$"):
         folder.write_comparison([], tmp_path)
 
@@ -45,7 +46,7 @@ def test_weights_of_other_shapes_are_told_without_the_words_of_transformers(run_
     code, _, err = run_cli("train", word_file, "--model_name_or_path", "model", "--max_steps", 1)
     assert code == 2
     assert "the above report" not in err
-    assert "its weights have other shapes than its config.json says" in err
+    assert "the shapes of its weights do not match its config.json" in err
 
 
 def test_no_word_is_suggested_for_itself(run_cli):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from pippin.data.tables import read_table
 from pippin.errors import PippinError
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
-from pippin.tasks.base import Columns, Dataset, Prediction, Reads
+from pippin.tasks.base import Baseline, Columns, Dataset, Prediction, Reads
 from pippin.tasks.parts import Bars, Part, TablePart
 
 NAMES = ("consonant", "vowel")
@@ -90,6 +90,9 @@ class VowelScorer:
         labels = torch.from_numpy(self.encoded.labels[places])
         self.lost[places] = functional.cross_entropy(torch.from_numpy(logits), labels, reduction="none").numpy()
 
+    def share(self, total: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.answers, self.lost = total(self.answers + 1) - 1, total(self.lost)
+
     @property
     def counts(self) -> np.ndarray:
         return self.encoded.labels != NO_LABEL
@@ -103,6 +106,14 @@ class VowelScorer:
 
     def truths(self) -> Iterator[str]:
         return self._words(self.encoded.labels)
+
+    def baseline(self, reference: Encoded) -> Baseline:
+        common = int(np.bincount(reference.labels[reference.labels != NO_LABEL]).argmax())
+        right = self.encoded.labels[self.counts] == common
+        return Baseline(f"always answering {NAMES[common]}", {"token_accuracy": float(right.mean())})
+
+    def remarks(self, split: str, baseline: Baseline) -> list[str]:
+        return ["all tokens are consonants"] if not self.answers[self.counts].any() else []
 
     def parts(self, examples: Examples, columns: Columns, split: str) -> tuple[Part, ...]:
         right = self.answers == self.encoded.labels

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,20 +73,68 @@ def test_a_loader_does_not_pin() -> None:
     assert [batch.tolist() for batch in batches] == [[0, 1], [2, 3]]
 
 
-def test_processes_cannot_sum_over_the_device(tmp_path: Path) -> None:
+@pytest.fixture
+def gloo(tmp_path: Path) -> Iterator[Any]:
     import torch.distributed as distributed
 
     distributed.init_process_group(
         "gloo", store=distributed.FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1
     )
-    try:
-        distributed.all_reduce(torch.ones(2))
-        with pytest.raises(
-            NotImplementedError, match="'c10d::allreduce_' .* distributed operators can not fall back to CPU"
-        ):
-            distributed.all_reduce(torch.ones(2, device="mps"))
-    finally:
-        distributed.destroy_process_group()
+    yield distributed
+    distributed.destroy_process_group()
+
+
+def gathered(distributed: Any) -> list[float]:
+    """What the only process gathers from itself, over zeros."""
+    found = torch.zeros(2, device="mps")
+    distributed.all_gather_into_tensor(found, torch.ones(2, device="mps"))
+    return found.tolist()
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+def test_collectives_raise_since_2_11(mps: Any, gloo: Any, fallback: bool) -> None:
+    gloo.all_reduce(torch.ones(2))
+    words = "'c10d::allreduce_' .* distributed operators can not fall back to CPU"
+    for release in ("2.11.0", "2.15.0"):
+        with mps.pretend(release=release, fallback=fallback), pytest.raises(NotImplementedError, match=words):
+            gloo.all_reduce(torch.ones(2, device="mps"))
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
+def test_collectives_did_nothing_before(mps: Any, gloo: Any) -> None:
+    """With the variable that their error advises: pytorch #173808."""
+    with (
+        mps.pretend(release="2.10.0"),
+        pytest.raises(NotImplementedError, match="c10d::_allgather_base_.*PYTORCH_ENABLE_MPS_FALLBACK=1"),
+    ):
+        gathered(gloo)
+    with mps.pretend(release="2.10.0", fallback=True):
+        assert gathered(gloo) == [0, 0]
+    with mps.pretend(release="2.10.0", fallback=True, known_bugs=False), pytest.raises(NotImplementedError):
+        gathered(gloo)
+
+
+BROADCAST = """
+import sys, torch, torch.distributed as distributed
+rank, store = int(sys.argv[1]), distributed.FileStore(sys.argv[2], 2)
+distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
+x = torch.tensor([1000 + rank], device="mps")
+distributed.broadcast(x, src=0)
+print(x.item())
+"""
+
+
+def test_a_broadcast_leaves_each_process_its_own(tmp_path: Path) -> None:
+    """As reported: no error, and every process but the first goes on with its own numbers."""
+    variables = os.environ | {"EMULATED_MPS": "release=2.10.0", "PYTORCH_ENABLE_MPS_FALLBACK": "1"}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", BROADCAST, str(rank), str(tmp_path / "store")],
+            env=variables, stdout=subprocess.PIPE, text=True,
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    assert [process.communicate()[0].strip() for process in both] == ["1000", "1001"]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -15,6 +15,10 @@ TORCH_TRACKER = "https://github.com/pytorch/pytorch/issues"
 class PippinError(Exception):
     """A mistake that the user can mend. The message says what happened, the value, and what to type next."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and notebooks show: the message, without the frames that led to it."""
+        return [f"PippinError: {self}"]
+
 
 class Mistakes(PippinError):
     """Several mistakes found in one go, so that the user mends them in one go."""
@@ -74,6 +78,6 @@ def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
 def not_a_run(folder: object) -> PippinError:
     """For a folder that is named where a run's is wanted."""
     return PippinError(
-        f"{folder} is no run of Pippin's: it has no run.json that can be read. Name the folder that `pippin train` "
-        "wrote, such as runs/demo."
+        f"{folder} is not the folder of a run: it has no run.json that can be read. Name a folder that `pippin train` "
+        "wrote, such as runs/demo. `pippin runs` lists them."
     )

@@ -86,10 +86,16 @@ def name_anew(partial: Path, path: Path) -> Path:
     return free
 
 
-def numbered(path: Path) -> Iterator[Path]:
-    """out.csv, out-2.csv, out-3.csv …"""
+def numbered(path: Path, is_folder: bool = False) -> Iterator[Path]:
+    """out.csv, out-2.csv, out-3.csv …; the number comes last in a folder's name."""
+    name, ending = (path.name, "") if is_folder else (path.stem, path.suffix)
     yield path
-    yield from (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
+    yield from (path.with_name(f"{name}-{number}{ending}") for number in itertools.count(2))
+
+
+def free_name(path: Path, is_folder: bool = False) -> Path:
+    """The first of the ``numbered`` names that is not taken."""
+    return next(name for name in numbered(path, is_folder) if not os.path.lexists(name))
 
 
 def staging_path(folder: Path, what: str = "new") -> Path:

@@ -31,8 +31,18 @@ def duration(seconds: float) -> str:
         return "an unknown time"
     minutes = round(seconds / 60)
     if not minutes:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.0f} s" if seconds >= 1 or not seconds else f"{seconds:.1g} s"
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+def epochs(count: float) -> str:
+    """So many epochs.
+
+    >>> epochs(6.0), epochs(1.0), epochs(0.2857), epochs(0.0238)
+    ('6 epochs', '1 epoch', '0.3 epochs', '0.02 epochs')
+    """
+    shown = f"{round(count, 1):g}" if count >= 0.1 else f"{count:.1g}"
+    return f"{shown} epoch{'s' * (shown != '1')}"
 
 
 def clock_time(seconds: float) -> str:

@@ -11,6 +11,7 @@ from pippin.commands.bench import benchmark as bench_run
 from pippin.commands.bench.folder import as_json
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, TRAINING, Bench, Point, Setting, read_bench
 from pippin.commands.bench.views import bar_charts as bench_charts
+from pippin.commands.bench.views.panels import charts_of
 from pippin.machine.machine import Machine
 from pippin.machine.traits import traits_of
 
@@ -31,15 +32,15 @@ def test_from_words_to_charts(run_cli, tiny, monkeypatch):
     assert bench.devices == ("cpu",)
     assert [answer.test for answer in bench.largest] == [TRAINING, HEAD_ONLY]
     files = {path.name for path in Path("runs/bench").iterdir()}
-    assert files == {"bench.json", "bench.md", "throughput.png", "memory.png"}
-    assert "On this machine, for" in out
-    assert "use cpu" in out
+    assert files == {"bench.html", "bench.json", "bench.md", "throughput.png", "memory.png"}
+    assert "Report: runs/bench/bench.html" in out
+    assert "On this machine, use cpu" in out
     assert "inference · warm-up · about" in out
-    assert "left out, for want of time" in out
+    assert "Not measured for lack of time" in out
 
 
 def test_machines_are_compared_without_running_anything(run_cli, monkeypatch):
-    monkeypatch.setattr(bench_charts, "throughput_panels", lambda benches: [])  # drawing takes a second
+    monkeypatch.setattr(bench_charts, "charts_of", lambda benches: charts_of(benches)[:1])  # drawing takes a second
     monkeypatch.setattr(bench_charts, "_ENDINGS", (".svg",))
     machine = Machine("Linux", "6", "x86_64", "3.12", "2.13.0", "4.57.0", 2, None, (traits_of("cpu", ""),))
     points = tuple(Point(Setting(TRAINING, "cpu", "fp32", batch), 1000, (2.0,), 500.0, (4.0,)) for batch in (16, 32))
@@ -49,7 +50,7 @@ def test_machines_are_compared_without_running_anything(run_cli, monkeypatch):
     code, out, err = run_cli("bench", "--compare", "a.json", "b.json")
     assert code == 0, err
     assert "2: cpu" in out
-    assert {path.name for path in Path("runs/bench").iterdir()} == {"compare.md", "speed_up.svg"}
+    assert {path.name for path in Path("runs/bench").iterdir()} == {"compare.html", "compare.md", "speed_up.svg"}
 
 
 def test_ctrl_c_keeps_what_was_measured(run_cli, tiny, monkeypatch):
@@ -109,4 +110,4 @@ def test_a_folder_in_use_is_refused_before_anything_runs(run_cli):
     Path("mine/thesis.txt").write_text("")
     code, _, err = run_cli("bench", "--output_dir", "mine")
     assert code == 2
-    assert "left alone" in err
+    assert "exists and is not empty" in err

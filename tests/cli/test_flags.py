@@ -113,7 +113,7 @@ def test_short_names(tmp_path):
         {"model": "m", "lr": 1e-4, "epochs": 2, "batch_size": 16, "max_length": 64, "output": "runs/x"}
     )
     (tmp_path / "s.yaml").write_text("model: m\nlr: 1e-4\nepochs: 2\nbatch-size: 16\nmax_length: 64\noutput: runs/x\n")
-    assert short.per_device_train_batch_size == 16
+    assert short.batch_size == 16
     assert short == keywords.recipe == read_command(["--config", str(tmp_path / "s.yaml")]).recipe
     assert read_command(["--output=runs/x"]).recipe.output_dir == "runs/x"
 
@@ -138,7 +138,6 @@ def test_two_names_of_one_setting_must_agree(tmp_path):
         ("batchsize", "batch_size"),
         ("batch_szie", "batch_size"),
         ("train_batch_sise", "train_batch_size"),
-        ("per_device_batch_size", "per_device_train_batch_size"),
         ("num_epochs", "num_train_epochs"),
         ("epoch", "epochs"),
         ("learn_rate", "learning_rate"),

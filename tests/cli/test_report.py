@@ -58,8 +58,8 @@ def test_runs_beside_each_other(train, word_file, run_cli):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name a RUN folder"),
-        (["nothing"], "nothing is no run of Pippin's"),
+        ([], "there is no folder runs. Name the folder"),
+        (["nothing"], "nothing is not the folder of a run"),
         (["nothing", "--outptu", "x"], "Did you mean --output?"),
         (["nothing", "--output"], "--output needs a value"),
     ],
@@ -80,7 +80,7 @@ def test_the_page_of_a_run_that_goes_on_is_replaced_now_and_then(train, word_fil
     page = LivePage(opened, clock=lambda: seconds[0])
     path = Path(folder, "report.html")
     assert "report.html" in opened.run.files
-    assert '<span class="status started">' in path.read_text()
+    assert '<span class="status running">' in path.read_text()
     figures = {"step": 1, "loss": 0.5, "seconds_left": 9.0}
     page.on_event("started", {"steps": 10})
     page.on_event("log", figures)

@@ -29,7 +29,16 @@ def loaded_by(*commands: list[str]) -> tuple[set[str], str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["train", "--help"], ["predict", "--help"], ["doctor", "--help"], ["--version"], []]
+    "arguments",
+    [
+        ["--help"],
+        ["completion", "zsh"],
+        ["train", "--help"],
+        ["predict", "--help"],
+        ["doctor", "--help"],
+        ["--version"],
+        [],
+    ],
 )
 def test_help_loads_nothing_heavy(arguments):
     names, output = loaded_by(arguments)

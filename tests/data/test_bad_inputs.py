@@ -62,7 +62,7 @@ def test_6_latin_1():
 def test_7_unknown_label_in_validation():
     refusal(
         "valid.csv, row 3 (line 4), column 'label'",
-        "the label 'netural' of the validation rows does not occur in training, which has neg, pos",
+        "the label 'netural' of the validation rows is not in the training rows, which have neg, pos",
         train_file=write("train.csv", HEADER, lines(64)),
         validation_file=write("valid.csv", HEADER, changed(lines(16, start=1000), 3, "so so,netural")),
     )
@@ -104,8 +104,8 @@ def test_13_validation_is_a_copy_of_training(name):
     train = write("train.csv", HEADER, lines(64))
     copy = write(name, HEADER, lines(64))
     refusal(
-        f"{name}: all 64 validation rows stand in train.csv too",
-        "a score on them says nothing",
+        f"{name}: all 64 validation rows are in train.csv too",
+        "a score on them means nothing",
         "Give other rows",
         train_file=train,
         validation_file=copy,
@@ -115,7 +115,7 @@ def test_13_validation_is_a_copy_of_training(name):
 def test_13_some_validation_rows_stand_in_training():
     train = write("train.csv", HEADER, lines(64))
     data = load(train_file=train, validation_file=write("valid.csv", HEADER, lines(16, start=60)))
-    assert data.warnings == ["4 of 16 validation texts stand in the training rows too: the score will flatter."]
+    assert data.warnings == ["4 of 16 validation texts are in the training rows too: the score will be too high."]
 
 
 def test_14_numbers_in_the_text_column():
@@ -161,7 +161,7 @@ def test_18_label_minus_one():
 def test_18_minus_one_as_a_class():
     data = load(data=write("train.csv", HEADER, lines(63, ("-1", "0", "1"))))
     assert data.labels.names == ("-1", "0", "1")
-    assert any("-1 (21 rows) is taken as a class" in warning for warning in data.warnings)
+    assert any("-1 (21 rows) is treated as a class" in warning for warning in data.warnings)
     assert load(data=write("train.csv", HEADER, lines(64, ("-1", "1")))).warnings == []
 
 
@@ -194,7 +194,7 @@ def test_22_two_rows():
 def test_23_numbers_in_training_and_words_in_validation(valid):
     refusal(
         "valid.csv, row 1 (line 2), column 'label': the label 'pos'",
-        "does not occur in training, which has 0, 1",
+        "is not in the training rows, which have 0, 1",
         train_file=write("train.csv", HEADER, lines(64, NUMBERS)),
         validation_file=valid,
     )

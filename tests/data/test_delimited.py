@@ -153,7 +153,7 @@ def test_separators_in_a_quoted_header_do_not_count():
 
 def test_tab_separated_txt_is_read_and_other_txt_refused():
     assert texts(data=write("ratings_train.txt", "document\tlabel", TAB_ROWS)) == TEXTS
-    refusal("notes.txt: a .txt file is read only when tabs", data=write("notes.txt", "text,label", ROWS))
+    refusal("notes.txt: which part of a line is the label?", data=write("notes.txt", "text,label", ROWS))
 
 
 def test_utf_16():
@@ -200,10 +200,11 @@ def test_missing_header(labels):
 
 
 def test_file_without_suffix_archive_and_folder(tmp_path):
-    refusal("rows: a file without a suffix", ".csv, .tsv", data=write("rows", "text,label", ROWS))
-    (tmp_path / "rows.csv.gz").write_bytes(b"\x1f\x8b\x08")
-    refusal("rows.csv.gz: .gz is not a kind of file", "unpack archives first", data="rows.csv.gz")
-    refusal("rows.xlsx: .xlsx is not a kind of file", data=write("rows.xlsx", "x"))
+    refusal("rows: Pippin does not read files without a suffix", ".csv, .tsv", data=write("rows", "text,label", ROWS))
+    for name in ("rows.tar.gz", "rows.parquet.gz", "rows.zip"):
+        kind = name.removeprefix("rows")
+        refusal(f"{name}: Pippin does not read {kind}", "(.csv.gz)", data=write(name, "x"))
+    refusal("rows.xls: Pippin does not read .xls. Use", data=write("rows.xls", "x"))
     (tmp_path / "folder").mkdir()
     refusal("folder is a folder; name a file in it", train_file="folder")
     refusal("folder: no training file", "found nothing", data="folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from pippin.data.text_files import decode, lines_of
 from pippin.errors import PippinError
 
 COUNT = 40
+KINDS = "csv tsv jsonl ndjson json parquet txt xlsx csv.gz tsv.gz jsonl.gz json.gz txt.gz".split()
 TEXTS = [text(number) for number in range(COUNT)]
 
 
@@ -40,10 +42,23 @@ def joined(parts: list[Table], column: str) -> list:
 def write_kind(kind: str) -> str:
     objects = [{"text": words, "label": number % 2} for number, words in enumerate(TEXTS)]
     name = f"rows.{kind}"
+    if kind.endswith(".gz"):
+        packed = gzip.compress(Path(write_kind(kind.removesuffix(".gz"))).read_bytes())
+        Path(name).write_bytes(packed)
+        return name
+    if kind == "xlsx":
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        for row in [["text", "label"], *([row["text"], row["label"]] for row in objects)]:
+            book.active.append(row)
+        book.save(name)
+        return name
+    if kind == "txt":
+        return write(name, lines(COUNT, separator="\t"))
     if kind in ("csv", "tsv"):
         separator = "," if kind == "csv" else "\t"
         return write(name, f"text{separator}label", lines(COUNT, separator=separator))
-    if kind == "jsonl":
+    if kind in ("jsonl", "ndjson"):
         return write(name, [json.dumps(row) for row in objects])
     if kind == "json":
         return write(name, json.dumps(objects))
@@ -51,7 +66,7 @@ def write_kind(kind: str) -> str:
     return name
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "json", "parquet"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_parts_are_the_whole(kind):
     name = write_kind(kind)
     stream = open_table(Path(name))

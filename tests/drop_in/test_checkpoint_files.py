@@ -73,7 +73,7 @@ def test_folders_of_the_users_stay(train, tmp_path, kind, capsys):
             assert (tmp_path / "run" / folder / name).read_text() == text
     assert names(tmp_path / "run" / "checkpoint-4") == ["sub"], "of ours everything goes"
     said = capsys.readouterr().err
-    assert "checkpoint-3 stays beyond save_total_limit=2: Pippin deletes only what it wrote itself" in said
+    assert "checkpoint-3 exceeds save_total_limit=2, but stays: Pippin deletes only what it wrote itself" in said
     assert "checkpoint-1 stays" not in said
 
 
@@ -114,7 +114,7 @@ def test_what_is_no_folder_makes_way(train, tmp_path, capsys):
     assert (tmp_path / "run" / "checkpoint-4.moved" / "notes.txt").read_text() == "mine"
     assert names(tmp_path / "mine") == ["notes.txt"]
     assert problem_of(tmp_path / "run" / "checkpoint-4") is None
-    assert "checkpoint-2 was no folder of its own" in capsys.readouterr().err
+    assert "checkpoint-2 was not a plain folder" in capsys.readouterr().err
 
 
 def test_only_the_best_is_left_with_a_limit_of_one(train, tmp_path):
@@ -174,7 +174,7 @@ def test_half_a_checkpoint_is_never_gone_on_from(train, tmp_path, asked, capsys)
     half = half_written(tmp_path / "run", 6)
     (half / "notes.txt").write_text("mine")
     trainer = train(resume=asked if asked is True else str(half), max_steps=5)
-    assert "checkpoint-6 is passed over: its save was cut short" in capsys.readouterr().err
+    assert "skipped checkpoint-6: it was not saved completely" in capsys.readouterr().err
     assert trainer.state.log_history[-1]["step"] == 5
     assert (tmp_path / "run" / "checkpoint-6.unfinished" / "notes.txt").read_text() == "mine"
     assert not half.exists()

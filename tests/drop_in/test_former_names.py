@@ -204,7 +204,7 @@ def test_a_subclass_declares_a_former_name_and_means_its_own(capsys, monkeypatch
         assert args.evaluation_strategy == "sometimes"
     assert args.warmup_ratio == 0.3
     assert list(args.to_dict())[-2:] == ["warmup_ratio", "evaluation_strategy"]
-    assert capsys.readouterr().err.count("warmup_ratio is a setting of OwnWarmup's own") == 1
+    assert capsys.readouterr().err.count("warmup_ratio is defined by OwnWarmup itself") == 1
 
 
 class ByHand(TrainingArguments):

@@ -100,7 +100,7 @@ def test_refusals_are_what_transformers_raises(tmp_path):
     half.mkdir()
     (half / "model.safetensors").write_text("half")
     trainer = Trainer(model=small_model(), args=arguments(tmp_path), train_dataset=Rows(8))
-    with pytest.raises(ValueError, match="none of its checkpoints can be trusted"):
+    with pytest.raises(ValueError, match="all of its checkpoints are damaged"):
         trainer.train(resume_from_checkpoint=True)
     assert issubclass(Refusal, ValueError)
 
@@ -126,7 +126,7 @@ class OwnClassifier(transformers.BertForSequenceClassification):
     ("kind", "reason"),
     [
         (transformers.BertForTokenClassification, "only sequence classifiers can be packed"),
-        (OwnClassifier, "OwnClassifier is not a class of transformers' own"),
+        (OwnClassifier, "OwnClassifier is not one of transformers' own"),
     ],
 )
 def test_the_reason_for_padded_rows_is_true(tmp_path, kind, reason):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pippin.drop_in.numpy_state import NumpyState
+from pippin.drop_in.safekeeping import NumpyState
 
 DRAWS = {
     "nothing": lambda: None,

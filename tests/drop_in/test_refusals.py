@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pippin.drop_in import refusals
+from pippin.drop_in import arguments as refusals
 from pippin.drop_in.arguments import TrainingArguments
 from pippin.errors import PippinError
 from pippin.machine.traits import TRAITS
@@ -98,4 +98,4 @@ def test_accelerators_that_pippin_does_not_know_are_left_to_transformers(monkeyp
 def test_the_old_switch_for_the_apple_gpu_is_no_error_without_one(capsys, monkeypatch):
     monkeypatch.setattr("pippin.drop_in.notices._said", set())
     assert TrainingArguments("out", use_mps_device=True, use_cpu=True).device.type == "cpu"
-    assert "use_mps_device: there is no Apple GPU here" in capsys.readouterr().err
+    assert "use_mps_device: there is no Apple GPU" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FILLER, WORDS, make_rows
+from helpers import FILLER, WORDS, make_rows
 
 transformers = pytest.importorskip("transformers", minversion="4.46")  # the scripts are written for today's names
 pytest.importorskip("accelerate")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import events, make_rows
+from helpers import events, make_rows
 from pippin.machine.drivers import get_backend
 from pippin.models.families import family_of
 from pippin.models.network import Network

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conftest import FILLER, events, read_csv
+from helpers import FILLER, events, read_csv
 from pippin.machine.drivers.mps import MpsBackend
 
 pytestmark = pytest.mark.emulated_mps
@@ -84,7 +84,7 @@ def test_a_limit_that_is_known_is_planned_for(run, mps):
         assert not events(folder, "smaller_batches")
     assert 32 > planned("smaller", "micro_batch") > planned("narrow", "micro_batch")
     out, _ = run(*asked, "--memory_limit", 0.01, "--force", folder="hopeless")
-    assert "the memory does not fit: " in out
+    assert "memory: does not fit: " in out
     assert planned("hopeless", "activations") == "recomputed"
     assert losses("hopeless") == pytest.approx(losses("roomy"), abs=1e-5)
 
@@ -103,5 +103,5 @@ def test_evaluation_and_prediction_go_on_in_smaller_batches(run, long_file, mps)
     _, needed = run(*asked, folder="roomy", model="trained")
     with mps.memory_limit(int(needed * 0.6)):
         out, _ = run(*asked, folder="narrow", model="trained")
-    assert out.count("memory ran out in an evaluation") == 1
+    assert out.count("memory ran out during an evaluation") == 1
     assert read_csv("narrow/predictions.csv") == read_csv("roomy/predictions.csv")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import events, make_rows, read_csv
+from helpers import events, make_rows, read_csv
 
 pytestmark = pytest.mark.emulated_mps
 
@@ -121,11 +121,3 @@ def test_fused_optimiser_is_the_default(train, word_file, mps):
     assert counted["attention: composite, for training"]
     assert counted["attention: fused, for evaluation"], "evaluation runs other code than training"
     assert counted["aten::linear_backward"]
-
-
-def test_several_processes_are_refused(run_cli, word_file, tiny_model, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    code, _, error = run_cli("train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run")
-    assert code == 2
-    assert "gloo and nccl do not support" in error
-    assert not Path("run").exists()

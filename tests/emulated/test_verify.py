@@ -51,7 +51,7 @@ def test_the_table_names_the_module(run_cli, word_file, tiny_model, mps):
     with mps.wrong("aten::native_layer_norm_backward", lambda found: (found[0], found[1] * 2, found[2])):
         code, out, _ = run_cli("verify", word_file, "--model_name_or_path", tiny_model)
     assert code == 1
-    assert "begins in bert.encoder.layer.1.output.LayerNorm" in out
+    assert "starts in bert.encoder.layer.1.output.LayerNorm" in out
     assert "do not train on it" in out
 
 
@@ -60,7 +60,7 @@ def test_the_table_says_it(run_cli, word_file, tiny_model):
     assert code == 0
     assert "mps in fp32 against the CPU: 16 rows" in out
     assert "gradients" in out
-    assert "The results are the CPU's." in out
+    assert "The results match the CPU's." in out
 
 
 def test_on_the_cpu_there_is_nothing_to_compare(run_cli, word_file, tiny_model):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import make_rows
+from helpers import make_rows
 
 STEPS, BATCH = 50, 32
 

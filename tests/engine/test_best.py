@@ -5,13 +5,13 @@ from __future__ import annotations
 from pippin.engine.best import BestSoFar
 
 
-def test_equal_counts_for_keeping_but_not_for_patience():
+def test_a_tie_is_no_improvement():
     best = BestSoFar("accuracy", True, patience=2, threshold=0.0)
     assert best.update(0.8, 1)
-    assert not best.update(0.7, 2)
-    assert best.update(0.8, 3)
-    assert best.step == 3
-    assert best.should_stop
+    assert not best.update(0.8, 2)
+    assert not best.should_stop
+    assert not best.update(0.8, 3)
+    assert (best.step, best.should_stop) == (1, True)
 
 
 def test_less_loss_is_better():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import some_plan
+from helpers import some_plan
 from pippin.data.collate import collate
 from pippin.data.encoding import Encoded
 from pippin.engine.optimiser import make_optimiser

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from conftest import make_rows
+from helpers import make_rows
 from pippin import cache
 from pippin.engine import features
 from pippin.models.freezing import FrozenPart
@@ -89,11 +89,14 @@ def test_frozen_weights_stay_and_the_others_change(train, word_file, tiny_model)
 def test_the_plan_says_what_is_frozen(train, word_file):
     out, _ = train(word_file, "--train_only", "head", "--use_cpu")
     words = " ".join(out.split())
-    assert "frozen core asked for by --train_only head" in words
+    assert "frozen core set by --train_only head" in words
     assert "without dropout" in words
-    assert "its results in memory" in words
+    assert "cached features memory" in words
+    assert " rows/s" in out
+    assert "tokens/s" not in out, "none run through the model"
     out, _ = train(word_file, "--freeze", 1, "--use_cpu", folder="one")
     assert "embeddings and 1 layer " in out
+    assert "tokens/s" in out
     out, _ = train(word_file, "--use_cpu", folder="whole")
     assert "frozen" not in out
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from training_helpers import OUT_OF_MEMORY, SmallMemory
 
-from conftest import events
+from helpers import events
 from pippin.commands import train as training
 from pippin.data.encoding import Encoded
 from pippin.engine.fitting import FittingStep

@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-from pippin.engine.half_state import HalfStateAdamW, rounded_at_random
+from pippin.engine.optimiser import HalfStateAdamW, rounded_at_random
 from pippin.errors import PippinError
 from pippin.recipe.reading import recipe_from
 

@@ -9,7 +9,7 @@ from training_helpers import OUT_OF_MEMORY
 
 from pippin.data.encoding import Encoded
 from pippin.engine.fitting import FittingStep
-from pippin.engine.half_state import HalfStateAdamW
+from pippin.engine.optimiser import HalfStateAdamW
 from pippin.engine.steps.eager import EagerStep
 from pippin.engine.steps.in_backward import InBackwardStep
 from pippin.machine.drivers.cpu import CpuBackend

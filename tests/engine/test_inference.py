@@ -13,7 +13,7 @@ import torch
 from answers import all_logits
 from training_helpers import OUT_OF_MEMORY, SmallMemory
 
-from conftest import FILLER, WORDS, events, with_traits
+from helpers import FILLER, WORDS, events, with_traits
 from pippin.commands import train as training
 from pippin.data.batches import evaluation_shapes
 from pippin.data.encoding import Encoded
@@ -238,7 +238,7 @@ def test_a_job_and_a_prediction_say_it_once(train, run_cli, word_file, monkeypat
     out, results = train(word_file, *flags, "--eval_steps", 2, "--use_cpu")
     assert results["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
     assert len(events("run", "smaller_evaluation_batches")) == 1
-    assert out.count("memory ran out in an evaluation") == 1
+    assert out.count("memory ran out during an evaluation") == 1
     code, same_labels, err = run_cli("predict", "roomy", "--file", word_file, "--device", "cpu")
     assert code == 0, err
     assert same_labels == labels

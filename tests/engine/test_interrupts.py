@@ -26,7 +26,7 @@ def test_first_is_remembered_and_a_second_ctrl_c_stops(capfd):
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
-    assert "SIGINT: this step is finished and saved first" in capfd.readouterr().err
+    assert "SIGINT: finishing and saving this step first" in capfd.readouterr().err
 
 
 def test_what_is_ignored_stays_ignored():

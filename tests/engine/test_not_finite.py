@@ -11,14 +11,14 @@ import torch
 from answers import all_logits
 from transformers import AutoTokenizer
 
-from conftest import make_rows
+from helpers import make_rows
 from pippin.commands import train as training
 from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
 from pippin.engine.finite import NoAnswer, NotFinite, all_finite
 from pippin.engine.inference import Inference
+from pippin.engine.meter import Trace
 from pippin.engine.steps.eager import EagerStep
-from pippin.engine.trace import Trace
 from pippin.machine.drivers.cpu import CpuBackend
 from pippin.models.network import Network
 from pippin.tasks.sequence.task import SequenceTask
@@ -128,6 +128,7 @@ def rows_of(*firsts: int, origin: str = "a.csv") -> Encoded:
 
 class Gpu(CpuBackend):
     kind = "mps"
+    traits = replace(CpuBackend.traits, is_gpu=True)
 
     @property
     def device(self) -> torch.device:

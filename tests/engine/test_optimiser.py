@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import get_linear_schedule_with_warmup
 
-from conftest import some_plan
+from helpers import some_plan
 from pippin.engine.optimiser import PlainAdamW, make_schedule
 
 

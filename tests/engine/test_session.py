@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from torch.nn import functional
 
-from conftest import with_traits
+from helpers import with_traits
 from pippin.commands import predictor
 from pippin.machine import faults
 from pippin.machine.drivers.cpu import CpuBackend

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import events
+from helpers import events
 from pippin.machine import awake
 from pippin.machine.awake import kept_awake
 

@@ -239,7 +239,7 @@ def test_the_setting_wins_over_a_variable_from_before(monkeypatch):
 
 def test_a_variable_that_torch_cannot_read_is_refused(monkeypatch):
     monkeypatch.setenv(FALLBACK_VARIABLE, "yes")
-    with pytest.raises(PippinError, match="=yes: torch takes only a number there. Type: unset"):
+    with pytest.raises(PippinError, match="=yes: torch accepts only a number there. Type: unset"):
         prepare_environment()
 
 

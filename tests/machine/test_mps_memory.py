@@ -7,7 +7,6 @@ import pytest
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.mps_memory import HIGH, LOW, MemoryWatch, has_no_limit, watermark_problem
-from pippin.machine.memory import Relief
 
 
 class Driver:
@@ -55,18 +54,18 @@ def test_the_cache_is_emptied_near_the_limit_and_not_before():
     driver = Driver(899, used=200)
     assert watch(driver).relieve() is None
     driver.held = 901
-    assert watch(driver).relieve() == Relief(901, 200)
+    assert watch(driver).relieve() == (901, 200)
     assert driver.emptied == 1
 
 
 def test_it_is_not_emptied_again_until_it_is_worth_it():
     driver = Driver(950, used=930)  # nearly all of it is in use
     seen = watch(driver)
-    assert seen.relieve() == Relief(950, 930)
+    assert seen.relieve() == (950, 930)
     for driver.held in (940, 1000, 1029):
         assert seen.relieve() is None
     driver.held = 1031
-    assert seen.relieve() == Relief(1031, 930)
+    assert seen.relieve() == (1031, 930)
     assert driver.emptied == 2
 
 

@@ -19,14 +19,17 @@ from pippin.machine.operators import (
     Fact,
     Operator,
     UnknownOperator,
-    coverage,
     first_native,
     installed,
     nearest_release,
     releases,
-    reported_name,
     table,
 )
+
+
+def coverage(operator: str, release: str) -> Coverage:
+    return table(release).coverage(operator)
+
 
 # release: operators, with an MPS kernel, native by hand, with a CPU kernel, with that alone, always on the CPU
 COUNTS = {
@@ -133,15 +136,18 @@ def test_statuses(release, operator, status):
     assert coverage(f"aten::{operator}", release).value == status
 
 
-def test_reported_name_is_what_torch_prints():
-    assert reported_name("isneginf", "2.5.0") == "aten::isneginf.out"
-    assert reported_name("aten::lerp_.Scalar", "2.0.0") == "aten::lerp.Scalar_out"
-    assert reported_name("_linalg_svd") == "aten::_linalg_svd.U"
-    assert reported_name("mode") == "aten::mode"
-    assert reported_name("sgn", "2.0.0") == "aten::sgn.out"
+def test_the_overload_that_torch_names():
+    def asked(operator: str, release: str = releases()[-1]) -> str:
+        return table(release)._worker(operator)
+
+    assert asked("isneginf", "2.5.0") == "isneginf.out"
+    assert asked("aten::lerp_.Scalar", "2.0.0") == "lerp.Scalar_out"
+    assert asked("_linalg_svd") == "_linalg_svd.U"
+    assert asked("mode") == "mode"
+    assert asked("sgn", "2.0.0") == "sgn.out"
     # Registered by itself with the fallback, before torch gets to its delegate.
-    assert reported_name("linalg_vector_norm", "2.0.0") == "aten::linalg_vector_norm"
-    assert reported_name("linalg_vector_norm", "2.1.0") == "aten::linalg_vector_norm.out"
+    assert asked("linalg_vector_norm", "2.0.0") == "linalg_vector_norm"
+    assert asked("linalg_vector_norm", "2.1.0") == "linalg_vector_norm.out"
 
 
 def test_releases_are_in_order():
@@ -160,17 +166,17 @@ def test_releases_between_are_judged_by_the_older():
 
 def test_newer_releases_are_judged_by_the_newest_and_it_is_said():
     found = nearest_release("99.0.0")
-    assert found.release == releases()[-1]
-    assert "99.0.0 is newer" in found.note
-    assert f"judged as {releases()[-1]}" in found.note
-    assert nearest_release(f"{releases()[-1]}.post1").note == ""
+    assert found[0] == releases()[-1]
+    assert "99.0.0 is newer" in found[1]
+    assert f"judged as {releases()[-1]}" in found[1]
+    assert nearest_release(f"{releases()[-1]}.post1")[1] == ""
     assert coverage("bmm", "99.0.0") is Coverage.NATIVE
 
 
 def test_releases_without_the_backend():
     with pytest.raises(PippinError, match=r"torch 1\.11\.0 cannot use the Apple GPU; that came with 1\.12\.0"):
         coverage("bmm", "1.11.0")
-    with pytest.raises(PippinError, match="'nightly' is no torch release"):
+    with pytest.raises(PippinError, match="'nightly' is not a torch release"):
         coverage("bmm", "nightly")
 
 
@@ -245,7 +251,7 @@ def test_installed_torch_is_read_live(monkeypatch):
 
 def test_no_torch_is_imported():
     code = (
-        "import sys; from pippin.machine.operators import coverage; coverage('bmm', '2.13.0');"
+        "import sys; from pippin.machine.operators import table; table('2.13.0').coverage('bmm');"
         "sys.exit('torch' in sys.modules or 'torchgen' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pippin.machine import power
+from pippin.machine import system as power
 
 
 def test_the_counters_of_all_processors_are_added(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pippin.errors import PippinError
-from pippin.models import bounds
+from pippin.models import safety
 from pippin.models.loading import load_config, load_tokenizer
 from pippin.plain_files import LARGEST
 from pippin.recipe import Recipe
@@ -77,14 +77,14 @@ def test_a_model_that_is_larger_than_its_weights(claiming, claim):
 def test_settings_without_weights_are_judged_by_themselves(claiming):
     """`pippin preflight` asks about models of any size, as long as somebody could have made them."""
     for sizes in ({"num_hidden_layers": 126, "hidden_size": 16_384}, {"num_hidden_layers": 61, "num_experts": 384}):
-        bounds.check_sizes("model", claiming(**sizes) / "config.json")
+        safety.check_settings("model", claiming(**sizes) / "config.json")
 
 
 def test_classes_may_be_called_anything(claiming):
     names = {"num_layers": 5000, "vocab_size": 10**9}
     model = claiming(label2id=names, id2label={"5000": "num_layers"})
-    bounds.check_sizes("model", model / "config.json")
-    bounds.check_weights(model, model / "config.json")
+    safety.check_settings("model", model / "config.json")
+    safety.check_weights(model, model / "config.json")
 
 
 def test_layers_that_share_their_weights(tmp_path):
@@ -94,11 +94,11 @@ def test_layers_that_share_their_weights(tmp_path):
 
     save_file({f"t{n}": np.zeros((64, 64), np.float32) for n in range(6)}, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps({"num_hidden_layers": 24, "hidden_size": 64}))
-    bounds.check_weights(tmp_path, tmp_path / "config.json")
+    safety.check_weights(tmp_path, tmp_path / "config.json")
 
 
 def test_settings_of_gigabytes(claiming):
     file = claiming() / "config.json"
     os.truncate(file, LARGEST + 1)
     with pytest.raises(PippinError, match="config.json: it is larger than"):
-        bounds.check_sizes("model", file)
+        safety.check_settings("model", file)

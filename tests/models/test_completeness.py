@@ -70,7 +70,7 @@ def outcomes(run_cli, word_file) -> Callable[[], list[tuple[int, str, str]]]:
 def test_a_whole_model_is_used_without_a_word(outcomes, model):
     for code, out, error in outcomes():
         assert code == 0, error
-        assert "drawn at random" not in out
+        assert "initialised at random" not in out
 
 
 def test_a_missing_head_is_never_used_and_said_in_training(edit, outcomes):
@@ -81,16 +81,16 @@ def test_a_missing_head_is_never_used_and_said_in_training(edit, outcomes):
         assert "not in its file, so its answers would be random" in error
     code, out, error = trained
     assert code == 0, error
-    assert "new in the model, and drawn at random: classifier" in out
+    assert "new in the model, initialised at random: classifier" in out
     assert "head starts from those" not in out
 
 
 def test_other_classes_are_said_only_of_a_head_that_is_there(edit, run_cli, word_file, model):
     words = ["train", word_file, "--model_name_or_path", "model", "--max_steps", 1, "--output_dir"]
     edit(id2label={"0": "a", "1": "b", "2": "c"}, label2id={"a": 0, "b": 1, "c": 2})
-    assert "its head starts from those" in run_cli(*words, "first")[1]
+    assert "its head starts from them" in run_cli(*words, "first")[1]
     edit(keep=lambda name: not name.startswith("classifier."))
-    assert "its head starts from those" not in run_cli(*words, "second")[1]
+    assert "its head starts from them" not in run_cli(*words, "second")[1]
 
 
 def test_half_a_head_is_never_used(edit, outcomes):
@@ -98,7 +98,7 @@ def test_half_a_head_is_never_used(edit, outcomes):
     predicted, trained, evaluated = outcomes()
     assert (predicted[0], evaluated[0]) == (2, 2)
     assert "(1 tensor) is not in its file" in predicted[2]
-    assert "drawn at random: classifier" in trained[1]
+    assert "initialised at random: classifier" in trained[1]
 
 
 def test_more_layers_than_the_file_has(edit, model, outcomes):
@@ -115,9 +115,9 @@ def test_fewer_layers_than_the_file_has(edit, model, outcomes):
     predicted, trained, evaluated = outcomes()
     for code, _, error in (predicted, evaluated):
         assert code == 2
-        assert "its config.json has no place for" in error
+        assert "which its config.json does not describe" in error
     assert trained[0] == 0, "layers may be left out on purpose"
-    assert "in the model's file, and not used" in trained[1]
+    assert "in the model's file, but not used" in trained[1]
 
 
 @pytest.mark.parametrize("wrapper", ["module.", "_orig_mod."])
@@ -147,4 +147,4 @@ def test_tensors_beside_the_model_are_said(edit, model, run_cli, word_file):
     save_file({**tensors, "cls.predictions.bias": torch.zeros(3)}, model / "model.safetensors", {"format": "pt"})
     code, out, error = run_cli("train", word_file, "--model_name_or_path", "model", "--max_steps", 1)
     assert code == 0, error
-    assert "in the model's file, and not used: cls.predictions (1 tensor)" in out
+    assert "in the model's file, but not used: cls.predictions (1 tensor)" in out

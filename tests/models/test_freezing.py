@@ -10,7 +10,7 @@ import torch
 from test_network import CONFIGS, logits_and_gradients, model_of, rows_for, supported
 from transformers import AlbertConfig, GPT2Config
 
-from conftest import some_plan
+from helpers import some_plan
 from pippin.engine.features import freeze
 from pippin.errors import PippinError
 from pippin.machine.drivers.cpu import CpuBackend

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import pippin
-from conftest import make_rows
+from helpers import make_rows
 from pippin.errors import PippinError
 from pippin.machine.traits import TRAITS
 from pippin.models.int8 import Int8Linear, to_int8

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pippin.errors import PippinError
+from pippin.machine.machine import offline_by
 from pippin.models.labels import Labels
 from pippin.models.loading import (
     BUILTIN_HUB_NAME,
@@ -106,6 +107,20 @@ def test_folder_that_is_no_model(tmp_path):
 def test_name_that_cannot_be_had_offline():
     with pytest.raises(PippinError, match="someone/nothing cannot be loaded: .*HF_HUB_OFFLINE"):
         load_config(recipe("someone/nothing"), THREE)
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [
+        ({}, ""),
+        ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE"),
+        ({"TRANSFORMERS_OFFLINE": "yes"}, "TRANSFORMERS_OFFLINE"),
+        ({"HF_HUB_OFFLINE": "false"}, ""),
+        ({"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "1"}, ""),
+    ],
+)
+def test_offline_is_what_the_hubs_client_takes_for_it(variables, name):
+    assert offline_by(variables) == name
 
 
 def test_built_in_model_that_is_not_installed(monkeypatch):

@@ -55,8 +55,8 @@ def test_smaller_micro_batches_come_first():
     small = made(3)
     assert (small.memory.activations.value, small.batches.batch_size.value) == ("kept", 32)
     assert small.memory.needed.value <= 3 * 2**30
-    assert "not 32: else about 4.6 GB would be needed; together" in small.batches.micro_batch.reason
-    assert small.memory.budget.reason == "asked for by --memory_limit"
+    assert "not 32: otherwise it would need about 4.6 GB; their gradients" in small.batches.micro_batch.reason
+    assert small.memory.budget.reason == "set by --memory_limit"
 
 
 def test_then_activations_are_recomputed():
@@ -86,7 +86,7 @@ def test_updates_in_backward_only_where_nothing_needs_the_whole_gradient():
 
 def test_what_does_not_fit_is_said():
     hopeless = made(1)
-    assert hopeless.memory.needed.reason.startswith("does not fit: about 1.")
+    assert hopeless.memory.needed.reason.startswith("does not fit: needs about 1.")
     assert hopeless.memory.activations.value == "recomputed"
 
 
@@ -114,7 +114,7 @@ def test_recorded_steps_are_given_up_before_activations():
     assert made(**kind, **many).execution.step.value == "captured"
     narrow = made(1.9, **kind, **many)
     assert (narrow.execution.step.value, narrow.memory.activations.value) == ("plain calls", "kept")
-    assert "recorded steps keep memory of their own" in narrow.execution.step.reason
+    assert "recorded steps hold extra memory" in narrow.execution.step.reason
 
 
 def test_recorded_steps_have_parts_of_one_size():

@@ -81,8 +81,8 @@ def states(frozen: str = "3", tokens: int = 10_000, model=FACTS, pads_left=False
 def test_by_size_in_memory_or_on_the_disk():
     assert states().value == IN_MEMORY
     assert "15 MB" in states().reason
-    assert "each row, 1 MB" in states("core").reason
-    assert "each row" in states("6").reason
+    assert "per row, 1 MB" in states("core").reason
+    assert "per row" in states("6").reason
     large = 1_000_000
     assert states(tokens=large).value == ON_DISK
     assert states("core", tokens=large).value == IN_MEMORY
@@ -91,7 +91,7 @@ def test_by_size_in_memory_or_on_the_disk():
     assert states(cache_bytes=0).value == IN_MEMORY
     assert "later runs" not in states(cache_bytes=0).reason
     assert states(tokens=large, cache_bytes=0).value == NOT_KEPT
-    assert "switched off" in states(tokens=large, cache_bytes=0).reason
+    assert "the cache is off" in states(tokens=large, cache_bytes=0).reason
 
 
 @supported

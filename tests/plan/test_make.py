@@ -31,12 +31,17 @@ def machine(*devices: DeviceTraits) -> Machine:
 
 
 def plan(
-    settings: dict | None = None, devices: tuple[DeviceTraits, ...] = (CPU,), task=CLASSES, processes: int = 1, **rows
+    settings: dict | None = None,
+    devices: tuple[DeviceTraits, ...] = (CPU,),
+    task=CLASSES,
+    processes: int = 1,
+    launcher: str = "",
+    **rows,
 ) -> Plan:
     model = replace(MODEL, work=rows.pop("work", Work()))
     lengths = rows.pop("lengths", np.random.default_rng(0).integers(5, 60, 1000))
     facts = Rows(**{"lengths": lengths, "evaluated": (np.array([60]),), "has_validation": True, **rows})
-    here = replace(machine(*devices), processes=processes)
+    here = replace(machine(*devices), processes=processes, launcher=launcher)
     return make_plan(recipe_from(settings or {}).recipe, here, task, model, facts)
 
 
@@ -55,7 +60,7 @@ def test_device_flags():
     assert plan({"device": "cuda:0"}, (NVIDIA, CPU)).execution.device.value == "cuda:0"
     with pytest.raises(PippinError, match="there are only 1"):
         plan({"device": "cuda:1"}, (NVIDIA, CPU))
-    with pytest.raises(PippinError, match="--device mps: there is no mps device. Here there is: cpu"):
+    with pytest.raises(PippinError, match="--device mps: there is no mps device. Available here: cpu"):
         plan({"device": "mps"})
 
 
@@ -198,11 +203,25 @@ def test_settings_without_sense_here():
         plan({"lr_scheduler_type": "reduce_lr_on_plateau", "do_train": True})
 
 
-def test_several_processes_are_refused_with_the_reason():
-    with pytest.raises(PippinError, match="as 2 processes .* gloo and nccl do not support its tensors"):
-        plan(devices=(MAC, CPU), processes=2)
-    with pytest.raises(PippinError, match="Start it without torchrun"):
-        plan(processes=2)
+def test_without_a_flag_the_batch_does_not_depend_on_the_number_of_processes():
+    alone, four = plan(), plan(processes=4, launcher="torchrun")
+    assert four.batches.batch_size.value == alone.batches.batch_size.value
+    assert four.schedule.steps.value == alone.schedule.steps.value
+    assert four.batches.micro_batch.value == alone.batches.batch_size.value / 4
+    each = plan({"per_device_train_batch_size": 8}, processes=4, launcher="torchrun")
+    assert each.batches.batch_size.value == 32
+    assert plan({"batch_size": 8}, processes=4, launcher="torchrun").batches.batch_size.value == 8
+
+
+@pytest.mark.parametrize(
+    ("asked", "processes", "shards"),
+    [(None, 1, 0), (None, 2, 4), (None, 4, 4), (None, 5, 8), ("fast", 4, 0), ("exact", 1, 4)],
+)
+def test_shards_are_the_same_for_one_two_and_four_processes(asked, processes, shards):
+    launcher = "torchrun" if processes > 1 else ""
+    found = plan({"reduce": asked}, processes=processes, launcher=launcher)
+    assert found.execution.shards.value == shards
+    assert found.execution.processes.value == processes
 
 
 @pytest.mark.parametrize(

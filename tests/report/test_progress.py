@@ -34,7 +34,7 @@ def test_log_lines_when_piped(follow):
     progress.on_event("evaluation", {"epoch": 1.0, "eval_accuracy": 0.5, "eval_runtime": 3.0, "best": True})
     lines = out.getvalue().splitlines()
     assert lines[0] == (
-        "step 3/9 · epoch 0.50 · lr 1.00e-04 · loss 1.2500 · 180 samples/s · 2000 tokens/s · 3.0 GB · 1:15 left"
+        "step 3/9 · epoch 0.50 · lr 1.00e-04 · loss 1.2500 · 180 rows/s · 2000 tokens/s · 3.0 GB · 1:15 left"
     )
     assert lines[1] == "epoch 1 · accuracy 0.5000 · best so far"
 
@@ -44,7 +44,7 @@ def test_live_bar_on_a_terminal(follow):
     progress.on_event("started", {"steps": 9})
     progress.on_event("log", LOG)
     progress.on_event("trained", {})
-    assert "3/9 1:15 left · loss 1.2500 · 180 samples/s" in out.getvalue()
+    assert "3/9 1:15 left · loss 1.2500 · 180 rows/s" in out.getvalue()
     assert progress.bar is None
 
 
@@ -63,7 +63,7 @@ def test_a_warning_stands_above_the_bar(follow):
     progress.on_event("log", LOG)
     progress.on_event("slow", {"step": 4, "share": 0.5})
     progress.on_event("trained", {})
-    above, _, below = out.getvalue().partition("warning: running at 50%")
+    above, _, below = out.getvalue().partition("warning: training has slowed to 50%")
     assert above.endswith("\x1b[2K"), "the bar's line is wiped first"
     assert "training" in below, "and drawn again below"
 
@@ -102,7 +102,7 @@ def test_a_slow_run_is_a_warning_and_sleep_a_note(follow):
     progress, out = follow(quiet=True)
     progress.on_event("slow", slow)
     progress.on_event("slept", slept)
-    assert out.getvalue().startswith("warning: running at 62% of the speed at the start: ")
+    assert out.getvalue().startswith("warning: training has slowed to 62% of its initial speed: ")
     assert "slept" not in out.getvalue()
     progress, out = follow()
     progress.on_event("slept", slept)
@@ -111,7 +111,7 @@ def test_a_slow_run_is_a_warning_and_sleep_a_note(follow):
     assert out.getvalue().splitlines() == [
         "note: the computer slept for 41 min",
         "note: the computer slept for 3 h 2 min",
-        "note: one step took 25 s longer than others: the computer slept?",
+        "note: one step took 25 s longer than the others: did the computer sleep?",
     ]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
-from conftest import by_class_part, some_plan
+from helpers import by_class_part, some_plan
 from pippin.machine.check import NOTE, Check
 from pippin.plan.plan import Plan
 from pippin.recipe.reading import recipe_from
@@ -167,19 +168,19 @@ def test_confusion_matrix_up_to_eight_classes(screen):
     terminal, out = screen()
     two = Report("run", {}, "accuracy", parts=(by_class_part(["no", "yes"], figures, [[3, 1], [0, 4]]),))
     terminal.show_report(two)
-    assert "taken for" in out.getvalue()
+    assert "predicted" in out.getvalue()
     assert [line.split() for line in out.getvalue().splitlines() if line.startswith(("no", "yes"))] == [
         ["no", "0.500", "0.500", "0.500", "4", "3", "1"],
         ["yes", "0.500", "0.500", "0.500", "4", "·", "4"],
     ]
     terminal, out = screen(width=50)
     terminal.show_report(two)
-    assert "taken for" not in out.getvalue(), "a narrow terminal has no room for it"
+    assert "predicted" not in out.getvalue(), "a narrow terminal has no room for it"
     terminal, out = screen()
     names = [f"c{number}" for number in range(9)]
     many = Report("run", {}, "accuracy", parts=(by_class_part(names, figures, [[0] * 9] * 9),))
     terminal.show_report(many)
-    assert "taken for" not in out.getvalue()
+    assert "predicted" not in out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -193,3 +194,46 @@ def test_the_doctor_keeps_to_his_margin(screen, width, lines):
     terminal, out = screen(width=width, tty=True)
     terminal.show_checks([Check("GPU", NOTE, "no such card in this computer", "", "Look inside it")], ready=True)
     assert [line.rstrip() for line in out.getvalue().splitlines()] == [*lines, "", "Ready."]
+
+
+def test_the_summary_of_a_run(screen):
+    terminal, out = screen()
+    results = {
+        "epoch": 6.0, "train_runtime": 50.2, "eval_accuracy": 0.96667, "eval_f1_macro": 0.9666, "eval_loss": 0.1799,
+        "eval_samples": 120, "eval_runtime": 0.1,
+    }  # fmt: skip
+    report = Report(
+        "runs/demo", results, "accuracy", best_step=252, peak_memory=686 << 20, remarks=("[red] look out",),
+        baselines={"eval_accuracy": 1 / 6, "eval_f1_macro": 0.05}, baseline_answer='always answering "[b]ABBR"',
+    )  # fmt: skip
+    terminal.show_report(report)
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == [
+        "",
+        'validation: accuracy 0.9667 (0.1667 by always answering "[b]ABBR") · f1_macro 0.9666 · loss 0.1799 (120 rows)',
+        "trained for 6 epochs in 0:50 · peak memory 686 MB · kept the model from step 252",
+        "warning: [red] look out",
+        "saved in runs/demo",
+        "report: runs/demo/report.html",
+        'try it: pippin predict runs/demo --text "…"',
+    ]
+
+
+def test_both_sets_of_mnli_stand_beside_their_baselines(screen):
+    terminal, out = screen()
+    results = {"eval_accuracy": 0.5, "eval_accuracy_mm": 0.25}
+    baselines = {"eval_accuracy": 0.4, "eval_accuracy_mm": 0.3}
+    terminal.show_report(Report("r", results, "accuracy", baselines=baselines, baseline_answer="nothing"))
+    assert "accuracy 0.5000 (0.4000 by nothing) · accuracy_mm 0.2500 (0.3000 by nothing)" in out.getvalue()
+
+
+def test_short_runs_and_what_does_not_exist(screen):
+    terminal, out = screen()
+    part = by_class_part(["seen"], (None, None, None, 0))
+    part = replace(part, table=replace(part.table, caption="No rows of it."))
+    results = {"epoch": 0.0952, "train_runtime": 0.34}
+    terminal.show_report(Report("r", results, "accuracy", best_step=4, stopped_early=True, parts=(part,)))
+    assert "trained for 0.1 epochs in 0.3 s · stopped early · " in out.getvalue()
+    assert "note: No rows of it." in out.getvalue()
+    assert [line.split()[:5] for line in out.getvalue().splitlines() if line.startswith("seen")] == [
+        ["seen", "–", "–", "–", "0"]
+    ]

@@ -13,7 +13,7 @@ from runs_helpers import flip
 @pytest.fixture(scope="module")
 def finished(tiny_model, tmp_path_factory) -> Path:
     import pippin
-    from conftest import make_rows
+    from helpers import make_rows
 
     folder = tmp_path_factory.mktemp("finished")
     rows = folder / "words.csv"
@@ -113,9 +113,9 @@ def test_a_checkpoint_is_verified_too(run_cli, run):
 
 
 def test_a_run_without_a_model_says_what_to_type(run_cli, run):
-    from conftest import edit_record
+    from helpers import edit_record
 
     edit_record(run, lambda record: record.update(status="interrupted", trained=None))
     code, _, error = run_cli("predict", "run", "--text", "a cat")
     assert code == 2
-    assert "holds no trained model yet: its run stopped. Go on with: pippin resume run" in error
+    assert "To continue: pippin resume run" in error

@@ -51,7 +51,7 @@ def test_folder_that_no_file_system_has():
 
 @pytest.mark.parametrize("name", ["..csv.csv", "-rf.csv", "a\nb.csv", "over\u202etxt.csv", "x" * 240 + ".csv", "~.csv"])
 def test_files_with_hostile_names_train(run_cli, tiny_model, tmp_path, write_rows, name):
-    from conftest import make_rows
+    from helpers import make_rows
 
     rows = write_rows("train.csv", make_rows(24))
     inside = tmp_path / "inside"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from runs_helpers import tree, weights
 
-from conftest import events, make_rows
+from helpers import events, make_rows
 
 MINE = ("README.md", "train_results.json", "eval_results.json", "predictions.csv", "all_results.json", "report.html")
 
@@ -42,7 +42,7 @@ def test_a_link_in_the_place_of_the_events_moves_aside(command, run_cli):
     Path("run/events.jsonl").symlink_to("../mine.txt")
     code, out, error = command("run", "--max_steps", 3, "--overwrite_output_dir")
     assert code == 0, error
-    assert "it is events-2.jsonl now" in out
+    assert "renamed to events-2.jsonl" in out
     assert Path("run/events-2.jsonl").is_symlink()
     assert Path("mine.txt").read_text() == "mine"
     assert run_cli("predict", "run", "--text", "a cat")[0] == 0
@@ -59,7 +59,7 @@ def test_what_the_user_changed_is_the_users(command):
     assert Path("run/config-2.json").read_text() == "{}"
     assert json.loads(Path("run/config.json").read_text())["model_type"] == "bert"
     assert "run/config.json was" in out
-    assert "it is config-2.json now" in out
+    assert "renamed to config-2.json" in out
 
 
 def test_a_file_in_the_way_of_the_model_moves_aside(command, interrupt, run_cli):
@@ -114,7 +114,7 @@ def test_training_in_place_keeps_its_input_until_the_end(in_place, interrupt, ru
     interrupt(-1)
     code, out, error = run_cli("resume", "run")
     assert code == 0, error
-    assert "begins again" in out
+    assert "starting over" in out
     assert weights("run") == wanted
     assert not list(Path("run").glob("*-2.*"))
 

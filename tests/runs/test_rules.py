@@ -9,6 +9,7 @@ from pippin.runs.rules import FIXED
 #: Settings of which the plan's choices say what became of them.
 PLANNED = {
     "max_seq_length", "pad_to_max_length", "learning_rate", "head_learning_rate", "num_train_epochs", "max_steps",
+    "batch_size", "processes", "hosts", "shard", "reduce",
     "per_device_train_batch_size", "gradient_accumulation_steps", "warmup_steps", "warmup_ratio", "freeze", "unfreeze",
     "train_only", "train_sampling_strategy", "eval_strategy", "eval_steps", "eval_delay", "metric_for_best_model",
     "early_stopping_patience", "load_best_model_at_end", "device", "use_cpu", "bf16", "fp16", "torch_compile",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import make_rows, sealed
+from helpers import make_rows, sealed
 from pippin.cli.predict_input import to_label
 from pippin.data.tables import open_table
 from pippin.errors import PippinError

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from security_helpers import ACTIVE, HOSTILE_LABELS
 
-from conftest import by_class_part
+from helpers import by_class_part
 from pippin.report.card import as_words
 from pippin.report.report import Report
 from pippin.runs.predictions import inert

@@ -18,7 +18,7 @@ NAMES = [
 def interrupted(tiny_model, tmp_path_factory) -> tuple[Path, Path]:
     """An unfinished run with a checkpoint, and its rows."""
     import pippin
-    from conftest import make_rows
+    from helpers import make_rows
 
     home = tmp_path_factory.mktemp("interrupted")
     rows = home / "words.csv"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import make_rows
+from helpers import make_rows
 
 KINDS = ["pipe", "socket", "device", "link to a pipe"]
 SECONDS = 20

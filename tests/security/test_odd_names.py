@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import make_rows
+from helpers import make_rows
 
 NAME = os.fsdecode(b"caf\xe9")
 SHOWN = "caf\\udce9"
@@ -29,7 +29,7 @@ def rows() -> str:
 def test_a_run_from_first_to_last(run_cli, train, rows):
     Path(f"{NAME}.yaml").write_text("seed: 7\n")
     out, _ = train(rows, "--config", f"{NAME}.yaml", "--run_name", NAME, "--test_file", rows, steps=1)
-    assert "saved in run\nlook: run/report.html\n" in out
+    assert "saved in run\nreport: run/report.html\n" in out
     run = json.loads(Path("run/run.json").read_text())
     assert (run["recipe"]["data"], run["recipe"]["run_name"]) == (rows, NAME), "as it is, for whoever goes on with it"
     assert SHOWN in Path("run/report.html").read_text()
@@ -56,10 +56,14 @@ def test_parquet(rows):
 
 def test_what_cannot_be_used_is_said_at_once(run_cli, rows, word_file, tiny_model):
     shutil.copytree(tiny_model, NAME)
+    not_utf_8 = f"{SHOWN}: the name of a model's folder must be valid UTF-8"
     for words, message in (
         (["train", word_file, "--output_dir", f"{NAME}_out"], f"--output_dir {SHOWN}_out is not UTF-8"),
-        (["train", word_file, "--model_name_or_path", NAME], f"{SHOWN}: the name of a model's folder must be UTF-8"),
-        (["train", word_file, "--tokenizer_name", NAME], f"{SHOWN}: the name of a model's folder must be UTF-8"),
+        (
+            ["train", word_file, "--model_name_or_path", NAME],
+            f"{SHOWN}: the name of a model's folder must be valid UTF-8",
+        ),
+        (["train", word_file, "--tokenizer_name", NAME], not_utf_8),
         (["train", f"{NAME}.csv"], f"{SHOWN}.csv: there is no such file. Did you mean {SHOWN}.jsonl?"),
         (["train", word_file, "--label_column", NAME], f"no column '{SHOWN}'"),
         ([NAME], f"pippin {SHOWN}: there is no such command"),

@@ -156,7 +156,7 @@ def test_numbers_are_ordered_as_numbers():
 def test_max_train_samples_that_leave_out_a_class():
     rows = [*lines(20), *lines(20, ("so so",), start=20)]
     refusal(
-        "the label 'so so' of the validation rows does not occur in training",
+        "the label 'so so' of the validation rows is not in the training rows",
         "--max_train_samples may have left some out",
         train_file=write("train.csv", HEADER, rows),
         validation_file=write("valid.csv", HEADER, lines(3, ("so so",), start=100)),
@@ -187,7 +187,7 @@ def test_minus_one_in_a_test_file_is_a_label_where_training_has_it():
 def test_labelled_test_file_that_is_a_copy_of_training_is_warned_of():
     train = write("train.csv", HEADER, lines(60))
     data = load(data=train, test_file=write("test.csv", HEADER, lines(60)))
-    assert "60 of 60 test texts stand in the training rows too: the score says nothing." in data.warnings
+    assert "60 of 60 test texts are in the training rows too: the score means nothing." in data.warnings
 
 
 def test_classes_of_a_trained_model_renumber_every_split():

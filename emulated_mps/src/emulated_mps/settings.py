@@ -48,6 +48,7 @@ class Settings:
             release < 209,
             release >= 213,
             208 <= release < 211,
+            release < 211,
         )
         return sum(on << place for place, on in enumerate(found)) if self.known_bugs else 0
 

@@ -67,7 +67,7 @@ def _bench(line: CommandLine) -> int:
     progress = BenchProgress(terminal, 60 * minutes)
     benchmark = Benchmark(asked, progress.show)
     time = f"{minutes:g} minute{'s' * (minutes != 1)}"
-    terminal.say(f"measuring on {', '.join(benchmark.devices)}, for about {time}; Ctrl-C ends it early")
+    terminal.say(f"measuring on {', '.join(benchmark.devices)} for about {time}; Ctrl-C stops and keeps the results")
     code = 0
     try:
         with progress:
@@ -107,4 +107,5 @@ def _compare(files: list[str], output_dir: str | None) -> int:
 
 
 def _say_files(terminal: Any, folder: Path, written: list[Path]) -> None:
-    terminal.say(f"in {folder}: {', '.join(path.name for path in written)}")
+    page = next(path for path in written if path.suffix == ".html")
+    terminal.say(f"Report: {page}\nAlso in {folder}: {', '.join(path.name for path in written if path != page)}")

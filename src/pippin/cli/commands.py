@@ -64,7 +64,7 @@ COMMANDS = {
                 ("pippin train", "the built-in questions with the built-in model"),
                 ("pippin train reviews.csv", "your own rows: CSV, TSV, JSON, JSONL or Parquet"),
                 ("pippin train reviews.csv --label_column stars --text_column title,body", ""),
-                ("pippin train reviews.csv --model roberta-base --lr 2e-5 --epochs 3 --batch_size 32", ""),
+                ("pippin train reviews.csv --model FacebookAI/roberta-base --lr 2e-5 --epochs 3 --batch_size 32", ""),
                 (
                     "pippin train --task_name mrpc --data_dir glue_data --model_name_or_path "
                     "google-bert/bert-base-cased --do_train --do_eval --learning_rate 2e-5 --num_train_epochs 3 "
@@ -176,12 +176,13 @@ COMMANDS = {
             "Label texts with a trained model.",
             ("RUN [--text TEXT ...] [--file FILE] [--output FILE] [--flag value ...]",),
             """
-            Label texts with a trained model: a run of Pippin's, any folder of a transformers classifier, or its name on
+            Label texts with a trained model: a Pippin run, any folder of a transformers classifier, or its name on
             the Hugging Face Hub (org/name). Without --text and --file, each line of standard input is a text.
             """,
             (
                 ('pippin predict runs/reviews --text "What a lovely film" --text "Dull."', ""),
                 ("pippin predict runs/reviews --file new.csv --output labelled.csv", ""),
+                ("pippin predict runs/reviews --file new.csv --top_k 3", "the three likeliest classes of each text"),
                 ("cat lines.txt | pippin predict runs/reviews > labelled.csv", ""),
             ),
             flags.PredictFlags,
@@ -190,9 +191,9 @@ COMMANDS = {
             most=1,
             notes="""
             Every row of the input comes back in its place, with the columns label and score added (predicted_label and
-            predicted_score where the input has such columns). A row whose text is empty or blank comes back too, with
-            label and score left empty (null in JSONL): a model would answer, but there is nothing it could have read.
-            How many there are is said at the end.
+            predicted_score where the input has such columns); where the model predicts numbers, with the column value.
+            A row whose text is empty or blank comes back too, with these left empty (null in JSONL). How many there are
+            is said at the end.
 
             Rows are read, labelled and written some thousand at a time, so a file may be larger than the memory (but
             for JSON that is not one object per line). FILE of --output appears when all is done, and only if all went
@@ -277,26 +278,67 @@ COMMANDS = {
             unknown="The script's own flags go behind its name: pippin exec SCRIPT.py …",
         ),
         Command(
-            "report",
-            "The web page of a run, or of several beside each other.",
-            ("RUN [RUN ...] [--output FILE] [--overwrite]",),
+            "runs",
+            "All runs of a folder: scores, status, when and how long.",
+            ("[FOLDER] [--open] [--json]",),
             """
-            Every run writes RUN/report.html while it goes on: open it in a browser, and it follows the run. This
-            command makes the page again from the run's records, also for a run that was killed. Several runs go on one
-            page: results beside each other, curves over each other, and the settings in which they differ.
+            Lists the runs in FOLDER (default: runs) and in folders below it, the newest first, with the score of the
+            test rows where there are any, else of the validation rows. A run that did not finish keeps the score of its
+            last evaluation, and the command that resumes it stands below the table.
             """,
             (
-                ("pippin report runs/reviews", "RUN/report.html again"),
-                ("pippin report runs/a runs/b --output both.html", ""),
+                ("pippin runs", ""),
+                ("pippin runs --open", "the same as a page in the browser, with a link to each run's own"),
+                ("pippin runs experiments --json", "for other programs"),
+            ),
+            flags.RunsFlags,
+            word="FOLDER",
+            most=1,
+        ),
+        Command(
+            "report",
+            "The web page of a run, of several beside each other, or of all.",
+            ("[RUN ...] [--output FILE] [--overwrite]",),
+            """
+            Every run writes RUN/report.html while it goes on: open it in a browser, and it follows the run. This
+            command rebuilds the page from the run's records, also for a run that was killed. Several runs go on one
+            page: results beside each other, curves over each other, and the settings in which they differ. Without a
+            run, or with a folder that holds runs, it writes an index of all runs there.
+            """,
+            (
+                ("pippin report runs/reviews", "rebuild runs/reviews/report.html"),
+                ("pippin report runs/a runs/b --output both.html", "compare two runs"),
+                ("pippin report", "runs/index.html: all runs, each with a link to its page"),
             ),
             flags.ReportFlags,
             word=_RUN,
-            least=1,
             most=None,
             notes="""
             A page needs no server and asks for nothing outside itself. It holds texts of the validation or test rows
             that the model got wrong: think of that before you send it to somebody.
             """,
+        ),
+        Command(
+            "completion",
+            "Print a script that completes commands, flags and files in zsh, bash or fish.",
+            ("zsh|bash|fish",),
+            """
+            Prints a script with which the TAB key completes commands, flags, their values, files and runs. Install it
+            once, as below, and again after an update of Pippin.
+            """,
+            (
+                ("pippin completion zsh", "print the script for zsh"),
+                ("mkdir -p ~/.zfunc && pippin completion zsh > ~/.zfunc/_pippin", ""),
+                ("echo 'fpath+=~/.zfunc' >> ~/.zshrc", ""),
+                ("echo 'autoload -Uz compinit; compinit' >> ~/.zshrc", "install it for zsh"),
+                ("pippin completion bash > ~/.pippin-completion.bash", ""),
+                ("echo 'source ~/.pippin-completion.bash' >> ~/.bashrc", "for bash; on a Mac: ~/.bash_profile"),
+                ("pippin completion fish > ~/.config/fish/completions/pippin.fish", "for fish"),
+            ),
+            word="SHELL",
+            least=1,
+            most=1,
+            notes="Then open a new terminal, type `pippin tr` and press TAB.",
         ),
         Command("help", "Explain a command, with all its flags.", ("[COMMAND]",), "", word="COMMAND", most=1),
         Command("version", "Print the version.", ("",), ""),

@@ -85,6 +85,13 @@ class PredictFlags:
     text_column: tuple[str, ...] = ()
     """The text columns of FILE, when they have other names than in training."""
 
+    top_k: int | None = None
+    """The K likeliest classes of each text instead of one: label,score,label_2,score_2 … in CSV, a list under "top" in
+    JSONL."""
+
+    all_scores: bool = False
+    """A column score_LABEL for each class, with its probability."""
+
     output: str | None = None
     """Where to write: .csv or .jsonl. Default: CSV on standard output."""
 
@@ -141,10 +148,20 @@ class BenchFlags:
 @dataclass(frozen=True)
 class ReportFlags:
     output: str | None = None
-    """The page. Default: report.html in the run's folder; runs.html here for several runs."""
+    """The page. Default: report.html in the run's folder; runs.html here for several runs; index.html in the folder of
+    all runs."""
 
     overwrite: bool = False
-    """Replace a file that is no such page."""
+    """Replace a file that is not a page of Pippin's."""
+
+
+@dataclass(frozen=True)
+class RunsFlags:
+    open: bool = False
+    """Also write the index page, FOLDER/index.html, and open it in the browser."""
+
+    json: bool = False
+    """Print the runs as JSON."""
 
 
 @dataclass(frozen=True)

@@ -74,14 +74,19 @@ def _flags(title: str, fields: Iterable[Field]) -> str:
 
 def _heading(field: Field) -> str:
     """`-o, --output, --output_dir FOLDER`: all names that are in use, and what to put after them."""
+    return _filled(f"{', '.join(names_of(field))} {value_name(field)}".rstrip(), "  ", " " * 6)
+
+
+def names_of(field: Field) -> tuple[str, ...]:
+    """The names of a flag that are in use, with their dashes."""
     shorter = [name for name, meant in SHORT_NAMES.items() if meant == field.name]
     fields = {field.name: field}
     letters = [f"-{letter}" for letter, name in LETTERS.items() if field_name(name, fields) == field.name]
-    names = ", ".join([*letters, *(f"--{name}" for name in [*shorter, field.name])])
-    return _filled(f"{names} {_value_name(field)}".rstrip(), "  ", " " * 6)
+    return (*letters, *(f"--{name}" for name in [*shorter, field.name]))
 
 
-def _value_name(field: Field) -> str:
+def value_name(field: Field) -> str:
+    """What the help calls the value of a flag; "" for a switch."""
     if field.kind is bool:
         return "[true|false]" if field.default in (None, True) else ""
     if field.choices and field.kind is not tuple:
@@ -130,6 +135,6 @@ def _columns(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 def _command(typed: str) -> str:
     """A command as it can be typed, over several lines where it is long."""
-    whole = re.sub(r'"[^"]*"|(--\w+|>) (?!-)', lambda together: together[0].replace(" ", "\0"), typed)
+    whole = re.sub(r"'[^']*'|" r'"[^"]*"|(--\w+|>) (?!-)', lambda together: together[0].replace(" ", "\0"), typed)
     lines = textwrap.wrap(whole, _width() - 8, break_long_words=False, break_on_hyphens=False)
     return "  " + " \\\n      ".join(lines).replace("\0", " ")

@@ -11,6 +11,7 @@ from pippin._version import __version__
 from pippin.cli.command_line import read_line
 from pippin.cli.commands import COMMANDS, Command
 from pippin.errors import PippinError, nearest
+from pippin.machine.launch import place_here
 from pippin.redact import remember_secrets_of, without_secrets
 from pippin.report.stream import let_go, replace_closed
 from pippin.text import visible
@@ -47,6 +48,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     name, *rest = arguments or ["help"]
+    if name == "join":  # what `--hosts` starts on other computers
+        from pippin.cli.join import run
+
+        return run()
     name = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}.get(name, name)
     command = _command(name)
     if {"-h", "--help"} & set(rest) and name != "help":
@@ -60,6 +65,12 @@ def _run(arguments: list[str]) -> int:
     if name == "version":
         print(f"pippin {__version__}")
         return 0
+    if name not in ("train", "resume") and (place := place_here()).size > 1:
+        if not place.is_first:
+            return 2
+        raise PippinError(
+            f"pippin {name} runs in one process, but {place.launcher} has started {place.size}. Start it without."
+        )
     return int(import_module(f"pippin.cli.{name}").run(read_line(command, rest)))
 
 

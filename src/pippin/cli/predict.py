@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pippin.cli.command_line import CommandLine
 from pippin.cli.flags import PredictFlags
@@ -20,7 +20,7 @@ from pippin.text import visible
 if TYPE_CHECKING:
     from pippin.commands.predictor import Predictor
     from pippin.data.tables import TableStream
-    from pippin.tasks.base import Prediction
+    from pippin.runs.predictions import Answer
 
 
 @dataclass
@@ -61,6 +61,10 @@ def _contradictions(flags: PredictFlags) -> list[str]:
         found.append("--text2 goes with --text: give as many of one as of the other.")
     if flags.text_column and not flags.file:
         found.append("--text_column goes with --file: it names the columns of that file.")
+    if flags.top_k is not None and flags.top_k < 1:
+        found.append(f"--top_k {flags.top_k} must be at least 1.")
+    if flags.top_k is not None and flags.all_scores:
+        found.append("--top_k and --all_scores exclude each other: all scores hold the highest ones too.")
     if flags.overwrite and not flags.output:
         found.append("--overwrite goes with --output: it is about that file.")
     if flags.output:
@@ -83,7 +87,7 @@ def _load(run: str, flags: PredictFlags) -> Predictor:
     from pippin.models.int8 import INEXACT
 
     if is_hub_name(run) and not is_in_hub_cache(run) and not flags.quiet:
-        say(f"{run} is no folder here; asking the Hub")
+        say(f"there is no folder {run} here: asking the Hub")
     predictor = Predictor.load(run, flags.device, flags.int8)
     if flags.int8 and not flags.quiet:
         say(INEXACT)
@@ -97,22 +101,29 @@ def _label(
     from pippin.cli.predict_input import to_label
     from pippin.report.progress import TrainingProgress
     from pippin.report.terminal import Terminal, make_console
-    from pippin.runs.predictions import LabelledWriter
+    from pippin.runs.predictions import AnswerColumns, LabelledWriter
 
     shown = file is sys.stdout and file.isatty()
     # A bar would run through the rows where both are on the screen.
     terminal = Terminal(console=make_console(sys.stderr), live=not shown, quiet=flags.quiet)
     progress = TrainingProgress(terminal)
+    predictor.notice = terminal.warn
     predictor.inference.notice = lambda name, **figures: progress.on_event(name, figures)
-    writer = LabelledWriter(_Screen() if shown else file, Path(flags.output or "").suffix.lower(), rows.names)
+    added = AnswerColumns(predictor.task.labels, flags.top_k, flags.all_scores)
+    suffix = Path(flags.output or "").suffix.lower()
+    writer = LabelledWriter(_Screen() if shown else file, suffix, rows.names, added)
+    answers_to: Callable[..., Iterator[Any]] = predictor.answers
+    if added.needs_scores:
+        predictor.check_scores()
+        answers_to = predictor.probabilities
     done = _Done()
     with terminal.rows_bar(rows.rows, "predicting") as advance:
-        for (table, filled), found in predictor.answers(to_label(rows.parts(), columns, predictor.max_length), advance):
-            answers: list[Prediction | None] = [None] * len(table)
+        for (table, filled), found in answers_to(to_label(rows.parts(), columns, predictor.max_length), advance):
+            answers: list[Answer | None] = [None] * len(table)
             for place, prediction in zip(filled, found, strict=True):
                 answers[place] = prediction
-            if done.empty == 0 and None in answers:
-                done.first_empty = table.where(answers.index(None))
+            if done.empty == 0 and len(filled) < len(table):
+                done.first_empty = table.where(next(place for place, answer in enumerate(answers) if answer is None))
             done.rows += len(answers)
             done.empty += len(answers) - len(filled)
             advance(len(answers) - len(filled))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pippin.cli.flags import PredictFlags
+from pippin.commands.given_texts import count_texts, text_problem
 from pippin.data.chunks import in_chunks
 from pippin.data.examples import Examples
 from pippin.data.tables import Table, TableStream, listed, open_table, stream_of
@@ -30,7 +31,10 @@ def say(text: str) -> None:
 def open_input(flags: PredictFlags) -> TableStream:
     """The input. Of a file, all that is wrong with its form is found here; of standard input, what begins it."""
     if flags.file:
-        return open_table(Path(flags.file), flags.encoding)
+        stream = open_table(Path(flags.file), flags.encoding, lines_are_texts=True)
+        for note in () if flags.quiet else stream.notes:
+            say(note)
+        return stream
     if flags.text is None:
         return _standard_input(flags.encoding)
     columns: dict[str, list[Any]] = {"text": flags.text}
@@ -71,15 +75,13 @@ def _with_unix_ends(blocks: Iterable[str]) -> Iterator[str]:
 
 def text_columns(rows: TableStream, flags: PredictFlags, predictor: Predictor, run: str) -> tuple[str, ...]:
     """The columns to read, as many as the model was trained on."""
-    from pippin.commands.predictor import count_texts
-
     trained_on, asked = predictor.text_columns, flags.text_column
     if asked:
         names = asked
-    elif flags.file:
+    elif flags.file and rows.has_names:
         names = trained_on or _guess(rows)
     else:
-        names = rows.names
+        names = tuple(name for name in rows.names if name != "label")
     if trained_on and len(names) != len(trained_on):
         advice = f"name {len(trained_on)} with --text_column" if asked else "give --text"
         advice += " and --text2, or a --file" if len(trained_on) == 2 and not asked else ""
@@ -130,12 +132,10 @@ def to_label(
 
 def _texts(table: Table, name: str) -> list[str]:
     """The cells of a column as texts, "" for those that hold nothing."""
-    from pippin.commands.predictor import text_problem
-
     texts: list[Any] = []
     for place, cell in enumerate(table.columns[name]):
         texts.append("" if is_missing(cell) else cell if isinstance(cell, (list, tuple, dict, bytes)) else str(cell))
         problem = text_problem(texts[-1])
         if texts[-1] != "" and problem:
-            raise PippinError(f"{table.where(place)}: column {name!r} {problem}. Mend it, or name another column.")
+            raise PippinError(f"{table.where(place)}: column {name!r} {problem}. Correct it, or name another column.")
     return texts

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from pippin.cli.command_line import CommandLine
+from pippin.errors import PippinError
 from pippin.machine.drivers import check_device_name, prepare_environment
+from pippin.machine.launch import OWN_LAUNCHER, TOLD, place_here
 from pippin.recipe.files import settings_from_file
 from pippin.recipe.reading import Given, Reading, read_recipe
 from pippin.report.trackers.installed import check_installed
@@ -29,15 +33,43 @@ def run(line: CommandLine) -> int:
 
 def carry_out(reading: Reading) -> int:
     """Do the job that was read; returns the exit code."""
-    prepare_environment(reading.recipe.mps_fallback == "on")
-    from pippin.commands.train import run_job
+    place, recipe = place_here(), reading.recipe
+    if not place.launcher:
+        if recipe.hosts:
+            from pippin.commands.hosts import launch_on_hosts
+
+            return launch_on_hosts(recipe)
+        if recipe.processes:
+            from pippin.commands.launch import launch
+
+            return launch(recipe)
+    prepare_environment(recipe.mps_fallback == "on")
+    from pippin.commands.train import take_part
     from pippin.report.terminal import Terminal
 
-    terminal = Terminal.for_recipe(reading.recipe)
+    terminal = Terminal.for_recipe(recipe)
+    if not place.is_first:
+        return _quietly(lambda: take_part(recipe, terminal, place))
     for note in reading.notes:
         terminal.note(note)
-    run_job(reading.recipe, terminal)
-    return 0
+    try:
+        return 0 if take_part(recipe, terminal, place) else 1
+    except PippinError as error:
+        if os.environ.get(OWN_LAUNCHER) and getattr(error, "is_explained", True) is False:
+            return 1  # the launcher knows how the other process ended
+        raise
+
+
+def _quietly(work: Callable[[], object]) -> int:
+    """The exit code of a process that takes part: what goes wrong in all of them is said by the first."""
+    try:
+        return 0 if work() else TOLD
+    except PippinError as error:
+        if type(error).__name__ == "FailedProcess":
+            raise
+        return TOLD
+    except KeyboardInterrupt as error:
+        return 128 + getattr(error, "signal", signal.SIGINT)
 
 
 def read_job(line: CommandLine, of_run: Iterable[Given] = (), more_mistakes: Iterable[str] = ()) -> Reading:

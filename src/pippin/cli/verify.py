@@ -15,8 +15,8 @@ def run(line: CommandLine) -> int:
     prepare_environment(reading.recipe.mps_fallback == "on")
     from pippin.commands.failures.explained import explained, write_here
     from pippin.commands.planning import plan_job
+    from pippin.commands.verify.verdict import show_verdict
     from pippin.commands.verify.verify import verify
-    from pippin.commands.verify.view import show_verdict
     from pippin.machine.drivers import get_backend
     from pippin.records import to_json
     from pippin.report.terminal import Terminal

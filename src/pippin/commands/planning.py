@@ -13,6 +13,7 @@ import numpy as np
 from pippin import cache
 from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.data.examples import Examples
+from pippin.data.scripts import OTHER_MODELS, unfamiliar
 from pippin.errors import PippinError
 from pippin.machine.check import OLDEST_TORCH, dotted, release
 from pippin.machine.drivers import get_backend
@@ -42,8 +43,6 @@ from pippin.text import memory
 
 #: Up to this share of the budget the plan's quick estimate is trusted; a step with fake tensors takes a second.
 _TRUSTED = 0.6
-#: Share of unknown tokens from which something is likely wrong.
-_MANY_UNKNOWN = 0.2
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,6 @@ class PlannedJob:
 
     @property
     def model(self) -> str:
-        """The model's name for people."""
         return display_name(resolve_model(self.recipe.model_name_or_path))
 
 
@@ -90,11 +88,13 @@ def plan_job(
     needs_weights: bool = True,
     data: Dataset | None = None,
     start: Path | None = None,
+    most_memory: int | None = None,
 ) -> PlannedJob:
     """Look at the rows and the computer and decide what is open; what was found and decided is said.
 
     ``machine`` is another computer to plan for. Without ``needs_weights`` a model's configuration is enough. ``data``
-    are the rows where they were read before. ``start`` holds the model of an unfinished run that goes on.
+    are the rows where they were read before. ``start`` holds the model of an unfinished run that goes on. A device that
+    has more than ``most_memory`` bytes is planned for as if it had no more.
     """
     data = data or read_data(recipe, terminal)
     if start is None and needs_weights and recipe.wants_training:
@@ -103,7 +103,7 @@ def plan_job(
     here, machine = machine is None, machine or probe()
     if release(machine.torch) < OLDEST_TORCH:
         raise PippinError(
-            f"Pippin needs torch {dotted(OLDEST_TORCH)}, and this is {machine.torch}. See `pippin doctor`."
+            f"Pippin needs torch {dotted(OLDEST_TORCH)} or newer, and this is {machine.torch}. See `pippin doctor`."
         )
     # What the device refuses is said before the rows are encoded.
     device = choose_device(recipe, machine).value
@@ -113,16 +113,17 @@ def plan_job(
     config, tokenizer = load_config(model, labels, needs_weights, data.task.auto_model), load_tokenizer(model)
     facts = facts_of(config, labels.outputs, longest_input(tokenizer, config))
     rows = _encode(recipe, data, tokenizer, facts.longest_input)
+    warnings.append(_foreign_script(data, tokenizer))
     data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
     _check_vocabulary(rows, config)
     if here:
-        machine = with_memory(machine, device)
+        machine = with_memory(machine, device, most_memory)
     plan = _plan(recipe, machine, data, facts, rows)
     job = PlannedJob(recipe, machine, data, rows, config, facts, tokenizer, plan, other_classes or "")
     if needs_weights:  # else it is the forecast that asks
         job = _settled(job)
         if job.plan.memory.needed.value > job.plan.memory.budget.value > 0:
-            warnings.append(f"the memory {job.plan.memory.needed.reason}. It is tried all the same")
+            warnings.append(f"memory: {job.plan.memory.needed.reason}. Trying anyway.")
     for text in filter(None, warnings):
         terminal.warn(text)
     _show(job, terminal)
@@ -149,9 +150,9 @@ def _settled(job: PlannedJob) -> PlannedJob:
         return job
     if (needed := found.plan.memory.needed.value) > budget:
         raise PippinError(
-            f"this job does not fit into memory: at its smallest it needs {memory(needed)}, and there are "
-            f"{memory(budget)}. `pippin preflight` with the same words says what would fit: --freeze core, a "
-            "smaller model, a lower --max_seq_length. --force tries all the same."
+            f"this job does not fit into memory: it needs at least {memory(needed)}, and {memory(budget)} are "
+            "available. `pippin preflight` with the same arguments says what would fit: --freeze core, a smaller "
+            "model, a lower --max_seq_length. To try anyway: --force"
         )
     return found
 
@@ -202,22 +203,28 @@ def _plan(
     return make_plan(recipe, machine, facts, model, encoded, cache_bytes, estimator)
 
 
+def _foreign_script(data: Dataset, tokenizer: Any) -> str | None:
+    """What to warn of where a split is written in a script that the tokenizer does not know."""
+    splits = filter(None, (data.train, *data.validation.values(), *data.test.values()))
+    for texts in (texts for split in splits for texts in (split.texts, split.pairs)):
+        if texts and (problem := unfamiliar(texts, tokenizer)):
+            return f"{problem}. {OTHER_MODELS}"
+    return None
+
+
 def _check_vocabulary(rows: EncodedSplits, config: Any) -> None:
     """A token that the model has no row for would stop a GPU in the middle of the run, in words of its own."""
     size = getattr(config, "vocab_size", None)
     largest = max((int(split.tokens.max()) for split in rows.all() if len(split.tokens)), default=0)
     if size is not None and largest >= size:
         raise PippinError(
-            f"the tokenizer gives token number {largest}, but the model knows only {size}: they do not belong "
-            "together. Check --tokenizer_name, or the tokenizer's files in the model's folder."
+            f"the tokenizer and the model do not belong together: token {largest}, but a vocabulary of {size}. "
+            "Check --tokenizer_name, or the tokenizer's files in the model's folder."
         )
 
 
 def _show(job: PlannedJob, terminal: Terminal) -> None:
     data, rows = job.data, job.rows
-    unknown = max((split.unknown for split in rows.all()), default=0.0)
-    if unknown > _MANY_UNKNOWN:
-        terminal.warn(f"{unknown:.0%} of the tokens are unknown to the tokenizer: is the model for another language?")
     cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
     if cut:
         terminal.note(

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import zip_longest
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
+import numpy as np
+
+from pippin.commands.given_texts import count_texts, rows_of
 from pippin.data.ahead import one_ahead
 from pippin.data.batches import spread_lengths
 from pippin.data.chunks import in_chunks
 from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
-from pippin.data.tables import characters
+from pippin.data.scripts import unfamiliar
+from pippin.data.tables import characters, listed
 from pippin.engine.inference import Inference
 from pippin.engine.network import make_network
-from pippin.errors import PippinError
+from pippin.errors import PippinError, nearest
 from pippin.machine.drivers import get_backend
 from pippin.machine.probe import probe
 from pippin.models.attention import work_of
@@ -28,9 +31,12 @@ from pippin.models.loading import load_config, load_model, load_tokenizer, longe
 from pippin.plan.device import choose_device
 from pippin.plan.layout import choose_last_layer, choose_layout
 from pippin.recipe import Recipe
+from pippin.report.report import Report, read_report
 from pippin.runs.model import trained_run
+from pippin.runs.record import NAME as RECORD
 from pippin.runs.record import Run
 from pippin.tasks.base import Prediction, Task
+from pippin.tasks.class_scores import ClassScores, likeliest
 from pippin.tasks.registry import task_for
 
 #: What a caller gives along with some rows, and gets back with their answers.
@@ -39,26 +45,32 @@ Part = TypeVar("Part")
 _HUB_NAME = re.compile(r"(?!runs/)\w[\w.-]*/\w[\w.-]*")
 
 
-class Predictor:
-    """Tokenizer, model and device together."""
+class Predictions(list[Prediction]):
+    """A list of answers, which a notebook shows as a table."""
 
-    def __init__(self, inference: Inference, tokenizer: Any, task: Task, max_length: int, run: Run | None):
+    def _repr_html_(self) -> str:
+        from pippin.report.summary import predictions_html
+
+        return predictions_html(self)
+
+
+class Predictor:
+    """A trained model, ready to predict: tokenizer, weights and device together."""
+
+    def __init__(
+        self, inference: Inference, tokenizer: Any, task: Task, max_length: int, run: Run | None, folder: str = ""
+    ):
         self.inference, self.tokenizer, self.task = inference, tokenizer, task
-        self.max_length, self.run = max_length, run
+        self.max_length, self.run, self.folder = max_length, run, folder
+        self.notice: Callable[[str], None] | None = None
+        """Hears once that the first texts are in a script that the tokenizer does not know."""
         # Two streams may be open at a time, each with a thread of its own; a tokenizer serves one at a time.
         self._tokenizer_is_free = Lock()
 
     @classmethod
     def load(cls, folder: str, device: str | None = None, int8: bool = False) -> Predictor:
         """Load a run's folder, or any folder or Hub name of a transformers classifier; with int8 only roughly."""
-        path = Path(folder)
-        if path.is_file():
-            raise PippinError(f"{folder} is a file; name the folder of a model.")
-        if not path.exists() and not is_hub_name(folder):
-            raise PippinError(f"{folder}: there is no such folder.")
-        run = trained_run(path) if path.is_dir() else None
-        if path.is_dir() and not (path / "config.json").is_file():
-            raise PippinError(f"{folder} holds no trained model (no config.json). Name a folder that has one.")
+        run = _run_of(folder)
         recipe = Recipe(model_name_or_path=folder, device=device)
         backend = get_backend(choose_device(recipe, probe()).value)
         if int8 and backend.traits.is_gpu:
@@ -83,40 +95,86 @@ class Predictor:
         pad_lengths = spread_lengths(max_length, traits.shape_limit)
         network = make_network(model, backend, precision, layout, last_layer, pad_lengths, task.reads)
         network.keep_products_in_half()
-        return cls(Inference(network), tokenizer, task, max_length, run)
+        return cls(Inference(network), tokenizer, task, max_length, run, folder)
+
+    def __repr__(self) -> str:
+        classes = f"{len(self.classes)} classes: {listed(self.classes, 5)}" if self.classes else "numbers"
+        return f"Predictor({self.folder!r}, {classes}, on {self.inference.backend.kind})"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of predict_proba's columns; none where numbers are predicted."""
+        return self.task.labels.names
+
+    @property
+    def report(self) -> Report | None:
+        """What came out of the run; None for a model that Pippin did not train."""
+        return read_report(Path(self.folder)) if self.run else None
 
     @property
     def text_columns(self) -> tuple[str, ...]:
         """The text columns of the training; none where the folder has no record of it."""
         return self.run.data.text_columns if self.run else ()
 
+    @overload
+    def predict(self, texts: str, pairs: str | None = None, *, top_k: None = None) -> Prediction: ...
+
+    @overload
+    def predict(self, texts: str, pairs: str | None = None, *, top_k: int) -> list[Prediction]: ...
+
+    @overload
     def predict(
-        self,
-        texts: Iterable[str],
-        pairs: Iterable[str] | None = None,
-        on_rows: Callable[[int], None] | None = None,
-    ) -> list[Prediction]:
-        """Label texts (or pairs of texts); answers come in the order of the input.
+        self, texts: Iterable[Any], pairs: Iterable[str] | None = None, *, top_k: None = None
+    ) -> list[Prediction]: ...
 
-        Lists, numpy arrays and pandas Series of strings will do. A text that is empty, or no string, is an error.
+    @overload
+    def predict(
+        self, texts: Iterable[Any], pairs: Iterable[str] | None = None, *, top_k: int
+    ) -> list[list[Prediction]]: ...
+
+    def predict(self, texts: Any, pairs: Any = None, *, top_k: int | None = None) -> Any:
+        """Label texts; answers come in the order of the texts.
+
+        texts   one text, or a list, array or Series of texts; for a model of text pairs, (first, second) tuples
+        pairs   the second text of each, instead of tuples
+        top_k   so many of the likeliest classes for each text, the likeliest first, instead of one
+
+        One text gets one answer, and several get a list. A text that is empty, or not a string, is an error.
         """
-        firsts = list(_checked(texts, "texts"))
-        seconds = None if pairs is None else list(_checked(pairs, "pairs"))
-        if seconds is not None and len(seconds) != len(firsts):
-            raise PippinError(f"{len(firsts)} texts but {len(seconds)} pairs: give the second text of each, in order.")
-        self._check_texts_a_row(1 if pairs is None else 2)
-        return list(self._answers_to(firsts, seconds, on_rows))
+        if top_k is not None:
+            if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
+                raise PippinError(f"top_k={top_k!r} must be a whole number of at least 1.")
+            self.check_scores()
+        rows, is_one = self._rows(texts, pairs)
+        given = list(rows)  # all texts are checked before any is labelled
+        found: list[Any] = (
+            Predictions(self._answers_to(given))
+            if top_k is None
+            else [likeliest(line, top_k, self.task.labels) for table in self._tables(given) for line in table]
+        )
+        return found[0] if is_one else found
 
-    def stream(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Iterator[Prediction]:
-        """Label texts (or pairs of texts) that need not fit into memory, one answer after another, in order.
+    def predict_proba(self, texts: Any, pairs: Any = None) -> np.ndarray:
+        """The probability of every class for each text: an array of texts × classes, in the order of ``classes``.
 
-        Some thousand texts are taken at a time, and the next ones from another thread while the model works.
+        One text gives one line of it.
+        """
+        self.check_scores()
+        rows, is_one = self._rows(texts, pairs)
+        table = np.concatenate([np.zeros((0, len(self.classes)), np.float32), *self._tables(list(rows))])
+        return table[0] if is_one else table
+
+    def stream(self, texts: Iterable[Any], pairs: Iterable[str] | None = None) -> Iterator[Prediction]:
+        """Label texts that need not fit into memory, one answer after another, in order.
+
+        Some thousand texts are taken at a time, and the next ones in another thread while the model works.
 
         >>> for answer in predictor.stream(line.strip() for line in open("lines.txt")):   # doctest: +SKIP
         ...     print(answer.label)
         """
-        self._check_texts_a_row(1 if pairs is None else 2)
-        return self._answers_to(_checked(texts, "texts"), None if pairs is None else _checked(pairs, "pairs"))
+        if isinstance(texts, str):
+            raise PippinError("stream takes many texts; for one text: predict(text).")
+        return self._answers_to(self._rows(texts, pairs)[0])
 
     def answers(
         self, parts: Iterable[tuple[Part, Examples]], on_rows: Callable[[int], None] | None = None
@@ -125,53 +183,73 @@ class Predictor:
 
         While the model works on a chunk, the next is taken from ``parts`` and tokenised in a thread.
         """
-        for part, encoded in one_ahead((part, self._encode(examples)) for part, examples in parts):
+        for part, encoded in self._encoded(parts):
             yield part, self._label(encoded, on_rows) if encoded else []
 
-    def _answers_to(
-        self, firsts: Iterable[str], seconds: Iterable[str] | None, on_rows: Callable[[int], None] | None = None
-    ) -> Iterator[Prediction]:
-        rows = ((text,) for text in firsts) if seconds is None else _paired(firsts, seconds)
-        for _, answers in self.answers(_examples(rows), on_rows):
+    def probabilities(
+        self, parts: Iterable[tuple[Part, Examples]], on_rows: Callable[[int], None] | None = None
+    ) -> Iterator[tuple[Part, np.ndarray]]:
+        """As ``answers``, with a line of probabilities for each row."""
+        for part, encoded in self._encoded(parts):
+            scores = ClassScores(len(encoded) if encoded else 0, self.task.labels)
+            if encoded:
+                self.inference.run(encoded, scores.add, on_rows)
+            yield part, scores.table
+
+    def check_scores(self) -> None:
+        """Refuse to give scores of classes where there are none."""
+        if self.task.labels.regression:
+            raise PippinError("this model predicts numbers, not classes, so there are no scores of classes.")
+        if self.task.reads == "every token":
+            raise PippinError("this model answers for each token, so a text has no scores of classes.")
+
+    def _rows(self, texts: Any, pairs: Any) -> tuple[Iterator[tuple[str, ...]], bool]:
+        """The texts of each row, checked as they come, and whether it is a single row."""
+        is_pair = isinstance(texts, tuple) and len(texts) == 2 and all(isinstance(text, str) for text in texts)
+        is_one = isinstance(texts, str) or (is_pair and pairs is None and len(self.text_columns) == 2)
+        if isinstance(pairs, str) and not is_one:
+            raise PippinError("pairs is one text: give a list of second texts, one for each text.")
+        if is_one:
+            texts, pairs = [texts], None if pairs is None else [pairs]
+        rows = rows_of(texts, pairs, "text" if is_one else "texts")
+        if pairs is not None:
+            self._check_texts_a_row(2)
+        return self._as_trained(rows), is_one
+
+    def _as_trained(self, rows: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        """The same rows; refused where they have another number of texts than those of the training."""
+        for row in rows:
+            self._check_texts_a_row(len(row))
+            yield row
+
+    def _check_texts_a_row(self, given: int) -> None:
+        if self.text_columns and len(self.text_columns) != given:
+            hint = "Give (first, second) tuples." if given == 1 else "Give one text for each row."
+            raise PippinError(f"this model was trained on {count_texts(self.text_columns)}, but {given} came. {hint}")
+
+    def _answers_to(self, rows: Iterable[tuple[str, ...]]) -> Iterator[Prediction]:
+        for _, answers in self.answers(_examples(rows)):
             yield from answers
+
+    def _tables(self, rows: Iterable[tuple[str, ...]]) -> Iterator[np.ndarray]:
+        return (table for _, table in self.probabilities(_examples(rows)))
+
+    def _encoded(self, parts: Iterable[tuple[Part, Examples]]) -> Iterator[tuple[Part, Encoded | None]]:
+        return one_ahead((part, self._encode(examples)) for part, examples in parts)
 
     def _encode(self, examples: Examples) -> Encoded | None:
         if not len(examples):
             return None
         with self._tokenizer_is_free:
+            if self.notice and (problem := unfamiliar(examples.texts, self.tokenizer)):
+                self.notice(f"{problem}, so expect poor answers")
+            self.notice = None
             return self.task.encode(examples, self.tokenizer, self.max_length)
 
     def _label(self, encoded: Encoded, on_rows: Callable[[int], None] | None) -> list[Prediction]:
         scorer = self.task.scorer(encoded)
         self.inference.run(encoded, scorer.add, on_rows)
         return list(scorer.predictions_of_rows())
-
-    def _check_texts_a_row(self, given: int) -> None:
-        if self.text_columns and len(self.text_columns) != given:
-            hint = "Give the second texts too, as pairs." if given == 1 else "Leave the pairs out."
-            raise PippinError(f"this model was trained on {count_texts(self.text_columns)}, but {given} came. {hint}")
-
-
-def count_texts(columns: tuple[str, ...]) -> str:
-    """What a model reads, for a message.
-
-    >>> count_texts(("premise", "hypothesis"))
-    '2 texts a row (premise, hypothesis)'
-    """
-    return f"{len(columns)} text{'s' * (len(columns) > 1)} a row ({', '.join(columns)})"
-
-
-def text_problem(text: Any) -> str | None:
-    """What keeps a text from being labelled, if anything."""
-    if not isinstance(text, str):
-        return f"is {text!r:.40}, not a text"
-    if not text.strip():
-        return "is empty"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return f"holds half of a character ({text!r:.40})"
-    return None
 
 
 def is_hub_name(name: str) -> bool:
@@ -190,27 +268,26 @@ def is_in_hub_cache(name: str) -> bool:
         return False
 
 
-def _checked(texts: Iterable[str], argument: str) -> Iterator[str]:
-    """The texts, up to the first that cannot be labelled."""
-    if isinstance(texts, str):
-        raise PippinError(f"give a list of texts; put the one text in brackets: {argument}=[text].")
-    return _checked_one_by_one(texts, argument)
-
-
-def _checked_one_by_one(texts: Iterable[str], argument: str) -> Iterator[str]:
-    for place, text in enumerate(texts):
-        problem = text_problem(text)
-        if problem:
-            raise PippinError(f"{argument}[{place}] {problem}: every text must be a string with something in it.")
-        yield str(text)
-
-
-def _paired(firsts: Iterable[str], seconds: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    for place, pair in enumerate(zip_longest(firsts, seconds)):
-        if None in pair:
-            which = "pairs end" if pair[1] is None else "texts end"
-            raise PippinError(f"the {which} after {place}: give the second text of each, in order.")
-        yield pair
+def _run_of(folder: str) -> Run | None:
+    """The record of a trained model's run; None for a model that is not of a run. Refused where there is no model."""
+    path = Path(folder)
+    if path.is_file():
+        raise PippinError(f"{folder} is a file; name the folder of a model.")
+    if not path.exists():
+        if is_hub_name(folder):
+            return None
+        there = [each.name for each in path.parent.iterdir() if each.is_dir()] if path.parent.is_dir() else []
+        raise PippinError(f"{folder}: there is no such folder.{nearest(path.name, there)}")
+    run = trained_run(path)
+    if not (path / "config.json").is_file():
+        runs = sorted(each.parent.name for each in path.glob(f"*/{RECORD}"))
+        instead = (
+            f"It holds the runs {listed(runs, 5)}: name one, such as {path / runs[0]}."
+            if runs
+            else ("Name the folder that `pippin train` wrote, such as runs/demo, or that of a transformers model.")
+        )
+        raise PippinError(f"{folder} is not a Pippin run, and holds no model (no config.json). {instead}")
+    return run
 
 
 def _examples(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[None, Examples]]:

@@ -6,28 +6,31 @@ import os
 import secrets
 import shlex
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING
 
 from pippin.commands.failures.explained import explained, write_here
 from pippin.commands.planning import PlannedJob, plan_job, read_data
+from pippin.commands.sharing import Lead, Member, Orders, check_alike, follow, leading, member_here, threads_for
 from pippin.disk import disk_words, free_bytes
-from pippin.engine.arithmetic import arithmetic, threads_of
+from pippin.engine.group import SOLO, FailedProcess, Group, LostProcess, joined
 from pippin.engine.inference import Evaluation
 from pippin.engine.interrupts import Interrupted
 from pippin.engine.loop import Outcome
-from pippin.engine.seeding import deterministic_kernels
-from pippin.engine.session import Session
+from pippin.engine.seeding import arithmetic, conditions
+from pippin.engine.session import Session, lacking_operators
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
-from pippin.machine.fallbacks import Fallbacks
+from pippin.machine.launch import Place
+from pippin.machine.probe import probe
 from pippin.models.completeness import Loaded
 from pippin.models.loading import load_model
-from pippin.plan.plan import Choice, Plan
+from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
 from pippin.report.card import model_card
@@ -51,16 +54,52 @@ from pippin.runs.predictions import write_predictions
 from pippin.runs.record import Run, now
 from pippin.runs.resume import Start, find_start, named_checkpoint
 from pippin.runs.rules import Changes, changes_since
-from pippin.runs.saving import Saver, checkpoint_bytes, room_needed, store_of
-from pippin.tasks.base import Scorer
+from pippin.runs.saving import Saver, checkpoint_bytes, room_needed
 from pippin.text import memory
 
 if TYPE_CHECKING:
     import torch
 
 
-def run_job(recipe: Recipe, terminal: Terminal) -> Report:
+def take_part(recipe: Recipe, terminal: Terminal, place: Place) -> Report | None:
+    """The whole job, or this process's part where there are several; returns the Report, None where another has failed.
+
+    Only the first process prints, but for what goes wrong in another alone.
+    """
+    if place.restarts:  # the launcher starts all again when one was lost
+        recipe = replace(recipe, resume=True)
+    with threads_for(recipe, place), joined(place) as group:
+        if group.size == 1:
+            return run_job(recipe, terminal, group)
+        member = member_here(recipe, probe(), place)
+        members = group.gather(member)
+        check_alike(members, recipe.reduce != "fast")
+        if group.is_first:
+            report = None
+            try:
+                report = run_job(recipe, terminal, group, members)
+            finally:
+                with suppress(LostProcess):
+                    group.share(report)
+            return report
+        try:
+            with explained(get_backend(member.device), probe, write_here):
+                follow(group, member.device)
+            return group.share(None)
+        except PippinError as error:
+            if isinstance(error, LostProcess):
+                raise
+            group.give_up()
+            raise FailedProcess(f"{group.name}: {error}") from error
+
+
+def run_job(recipe: Recipe, terminal: Terminal, group: Group = SOLO, members: Sequence[Member] = ()) -> Report:
     """Train, evaluate and predict as the recipe asks; returns the Report of the run's folder."""
+    with leading(group, members) as lead:
+        return _lead_job(recipe, terminal, lead)
+
+
+def _lead_job(recipe: Recipe, terminal: Terminal, lead: Lead) -> Report:
     if recipe.output_dir:
         open_folder(recipe, "")  # refuses a folder in use before anything is read
     data = read_data(recipe, terminal)
@@ -68,7 +107,7 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
     folder.warn = terminal.warn
     if folder.resumes and folder.before is not None and folder.before.is_finished:
         if named_checkpoint(recipe):
-            find_start(folder, named_checkpoint(recipe))  # refuses that of another run
+            find_start(folder, lambda name, why: None, named_checkpoint(recipe))  # refuses that of another run
         return _finished_before(folder, terminal)
     with disk_words(folder.path), locked(folder.path):
         if folder.before is not None:  # it may have changed while another run had the lock
@@ -76,19 +115,23 @@ def run_job(recipe: Recipe, terminal: Terminal) -> Report:
             folder.warn = terminal.warn
         folder.recover()
         start = _find_start(recipe, folder, terminal)
-        job = plan_job(recipe, terminal, data=data, start=start.path if start else None)
+        if start and start.record.plan.execution.shards.value and not recipe.reduce:
+            recipe = replace(recipe, reduce="exact")  # as it began, however many processes there are now
+        least = lead.tightest.free_memory if lead.tightest else None
+        if lead.tightest and lead.tightest.host != gethostname():
+            free = memory(lead.tightest.free_memory or 0)
+            terminal.note(f"{lead.tightest.host} has the least free memory, {free}: the plan is made to fit there.")
+        job = plan_job(recipe, terminal, data=data, start=start.path if start else None, most_memory=least)
         backend = get_backend(job.plan.execution.device.value)
-        with (
-            threads_of(start.record.arithmetic if start else None),
-            deterministic_kernels(job.plan.execution.full_determinism, backend),
-            backend.quick_arithmetic(),
-        ):
-            report = _run(job, folder, start, backend, terminal)
+        with conditions(job.plan, backend, start.record.arithmetic if start else None):
+            report = _run(job, folder, start, backend, terminal, lead)
     terminal.show_report(report)
     return report
 
 
-def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backend, terminal: Terminal) -> Report:
+def _run(
+    job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backend, terminal: Terminal, lead: Lead
+) -> Report:
     plan, debug = job.plan, job.recipe.log_level == "debug"
     run = _new_record(job, backend)
     if start is not None:
@@ -99,18 +142,20 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         verification = _verify_first(job, backend, terminal)
         loaded: list[Loaded] = []
         load = _loading(job, start, loaded.append)
-        session = Session(plan, job.data.task, job.rows, load, is_trained=bool(start and start.is_trained))
+        changes = _changes(job, run, start, terminal)
+        lead.give(_orders(job, start, changes))
+        is_trained = bool(start and start.is_trained)
+        session = Session(plan, job.data.task, job.rows, load, is_trained, lead.group)
     _say_of_model(job, loaded[0], terminal)
     store = folder.store(run.id, plan.schedule.save_total_limit)
     store.check_place()
     _check_room(session, folder, store)
-    changes = _changes(job, run, start, terminal)
     # From here on the folder is ours: whatever could be refused has been.
     with (
         disk_words(folder.path, checkpoint_bytes(session.model)),
         _recorded(folder, job, run, start, changes, terminal) as events,
         explained(backend, lambda: job.machine, folder.write, debug=debug),
-        _fallbacks(plan, backend, events) as lacking,
+        lacking_operators(plan, backend, lambda operator: events.emit("fallback", operator=operator)) as lacking,
     ):
         session.inference.notice = events.emit
         if verification:
@@ -120,39 +165,59 @@ def _run(job: PlannedJob, folder: RunFolder, start: Start | None, backend: Backe
         report = replace(report, fallbacks=lacking.by_cost(), verification=verification)
         _publish(folder, report, events)
         if not plan.keeps_checkpoints:  # they only served to go on
-            store_of(folder, plan).drop_all()
+            store.drop_all()
         return report
 
 
+def _orders(job: PlannedJob, start: Start | None, changes: Changes | None) -> Orders:
+    """What the other processes are told."""
+    is_trained = bool(start and start.is_trained)
+    trains = job.rows.train is not None and not is_trained
+    return Orders(
+        job.plan,
+        job.data.task,
+        job.rows,
+        job.data.train,
+        job.config,
+        trains,
+        job.recipe.wants_evaluation,
+        job.recipe.wants_prediction,
+        start.record.arithmetic if start else None,
+        start.state if start and trains else None,
+        bool(changes and changes.new_rates),
+    )
+
+
 def _finished_before(folder: RunFolder, terminal: Terminal) -> Report:
-    """A finished run is left as it is."""
-    terminal.say_where(escape(f"{folder.path} is finished: there is nothing to go on with."))
+    terminal.say_where(escape(f"{folder.path} is finished: there is nothing to resume."))
     before = folder.before
     assert before is not None
     if not before.plan.keeps_checkpoints:  # it may have died while removing them
         folder.store(before.id).drop_all()
     report = read_report(folder.path)
     if report is None:
-        raise PippinError(f"{folder.path} is finished, but its {REPORT} is gone or damaged: there is nothing to show.")
+        raise PippinError(f"{folder.path} is finished, but its {REPORT} is missing or damaged.")
     return report
 
 
 def _find_start(recipe: Recipe, folder: RunFolder, terminal: Terminal) -> Start | None:
-    """Where an unfinished run goes on; None for a new one. What was passed over is said."""
+    """Where an unfinished run goes on; None for a new one."""
     named = named_checkpoint(recipe)
     if not recipe.wants_training or not (folder.resumes or named):
         return None
-    found = find_start(folder, named)
-    for name, why in found.passed_over:
-        terminal.warn(f"{name} was passed over: {why}.")
-    if found.start is None:
-        terminal.note("nothing usable was saved: the run begins again.")
-    return found.start
+    start = find_start(folder, lambda name, why: terminal.warn(f"skipped {name}: {why}."), named)
+    if start is None:
+        terminal.note("no usable checkpoint was saved: starting over.")
+    return start
 
 
 def _new_record(job: PlannedJob, backend: Backend) -> Run:
+    # Said in the record, so that a run that is resumed by fewer processes goes on adding in the same order.
+    recipe = replace(job.recipe.public(), processes=None, hosts=())
+    if job.plan.execution.shards.value:
+        recipe = replace(recipe, reduce="exact")
     return Run(
-        job.recipe.public(),
+        recipe,
         job.machine,
         job.plan,
         data_card(job.data, job.rows, job.plan),
@@ -180,7 +245,6 @@ def _loading(
 
 
 def _say_of_model(job: PlannedJob, loaded: Loaded, terminal: Terminal) -> None:
-    """What did not come out of the model's file."""
     for text in loaded.notes():
         terminal.note(text)
     if job.other_classes and not loaded.new:
@@ -195,12 +259,9 @@ def _changes(job: PlannedJob, run: Run, start: Start | None, terminal: Terminal)
     for change in changes.applied:
         terminal.note(f"from here on: {change}.")
     if changes.digits:
-        terminal.warn(f"results may differ in their last digits, for since the run began: {'; '.join(changes.digits)}.")
-    terminal.say(
-        "its training is done: going on with what comes after"
-        if start.is_trained
-        else f"going on from {start.path.name} of {job.plan.schedule.steps.value}"
-    )
+        terminal.warn(f"last digits of the results may differ. Changed since it began: {'; '.join(changes.digits)}.")
+    where = "after training" if start.is_trained else f"from {start.path.name} of {job.plan.schedule.steps.value}"
+    terminal.say(f"resuming {where}")
     return changes
 
 
@@ -213,8 +274,8 @@ def _check_room(session: Session, folder: RunFolder, store: Store) -> None:
     free = free_bytes(folder.path)
     if session.rows.train and free < needed:
         raise PippinError(
-            f"{folder.path}: this run needs {memory(needed)} for its checkpoints, and the disk has "
-            f"{memory(free)} free. Free some room, or name an --output_dir on another disk."
+            f"{folder.path}: this run needs {memory(needed)} for its checkpoints, but the disk has only "
+            f"{memory(free)} free. Free some space, or name an --output_dir on another disk."
         )
 
 
@@ -231,7 +292,7 @@ def _trained(
         outcome = session.train(job.data.train, events.emit, saver, state, bool(changes and changes.new_rates))
 
     def save(staging: Path) -> None:
-        session.model.save_pretrained(staging)
+        session.model.save_pretrained(staging, **session.finished_weights)
         job.tokenizer.save_pretrained(staging)
 
     folder.install(save, to_json(outcome), events.position)
@@ -259,23 +320,16 @@ def _judged(
     if tests:
         results |= evaluation_results(tests, "test")
         folder.write_json("predict_results.json", evaluation_results(tests, "test"))
-    return make_report(str(folder.path), results, job.data, outcome, evaluations, tests)
+    return make_report(str(folder.path), results, job.data, rows, outcome, evaluations, tests)
 
 
 def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
     """What a GPU's comparison with the CPU found, before it trains."""
     if job.rows.train is None or not backend.traits.is_gpu:
         return ""
-    from pippin.commands.verify.first import verify_first  # of no use on the CPU, and it takes a moment
+    from pippin.commands.verify.verify import verify_first  # of no use on the CPU, and it takes a moment
 
     return verify_first(job, backend, terminal.say)
-
-
-def _fallbacks(plan: Plan, backend: Backend, events: Events) -> AbstractContextManager[Fallbacks]:
-    """Operators that the device lacks run on the CPU and are counted, unless none of that is wanted."""
-    if plan.execution.mps_fallback == "off":
-        return nullcontext(Fallbacks())
-    return backend.counting_fallbacks(lambda operator: events.emit("fallback", operator=operator))
 
 
 @contextmanager
@@ -309,9 +363,12 @@ def _recorded(
             events.emit(status, error=type(error).__name__)
             folder.update(status=status)
             page.end()
+        resume = f"To continue: pippin resume {shlex.quote(str(folder.path))}"
         if isinstance(error, KeyboardInterrupt):
-            words = f"{str(error) or 'stopped at once'}. Go on with: pippin resume {shlex.quote(str(folder.path))}"
+            words = f"{str(error) or 'stopped at once'}. {resume}"
             raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
+        if isinstance(error, LostProcess):
+            raise LostProcess(f"{error} {resume}", error.is_explained) from None
         raise
     finally:
         progress.stop()
@@ -326,8 +383,7 @@ def _predict(job: PlannedJob, session: Session, folder: RunFolder, terminal: Ter
     for split, encoded in job.rows.test.items():
         with terminal.rows_bar(len(encoded), f"predicting {split}") as advance:
             if encoded.labels is None:
-                scorer: Scorer = job.data.task.scorer(encoded)
-                session.inference.run(encoded, scorer.add, advance)
+                scorer = session.predict(encoded, advance)
             else:
                 scores[split] = session.evaluate(encoded, advance)
                 scorer = scores[split].scorer
@@ -338,8 +394,7 @@ def _predict(job: PlannedJob, session: Session, folder: RunFolder, terminal: Ter
 def _publish(folder: RunFolder, report: Report, events: Events) -> None:
     folder.write_json("all_results.json", dict(sorted(report.results.items())))
     folder.write_json(REPORT, to_json(report))
-    assert folder.run is not None
-    finished = replace(folder.run, status="finished", results=report.results)
+    finished = replace(folder.record, status="finished", results=report.results)
     if "train_loss" in report.results:
         folder.write("README.md", model_card(finished, report))
     events.emit("finished", **report.results)

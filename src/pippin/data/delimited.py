@@ -15,7 +15,7 @@ from itertools import islice
 from pippin.data import text_files
 from pippin.data.chunks import in_chunks
 from pippin.data.quotes import refuse_swallowed_rows
-from pippin.data.tables import Table, TableStream, characters, columns_of, listed
+from pippin.data.tables import Table, TableStream, characters, column_names, columns_of, listed
 from pippin.data.text_files import empty_file, lines_of
 from pippin.errors import PippinError
 
@@ -58,16 +58,11 @@ def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str
         return lines_of(blocks(), origin)
 
     delimiter = _find_delimiter(lines(), origin, suffix)
-    if suffix == ".txt" and delimiter != "\t":
-        raise PippinError(
-            f"{origin}: a .txt file is read only when tabs separate its columns, and its first line has none. "
-            "Save it as .csv, .tsv or .jsonl with a text and a label in each row."
-        )
     expected = "," if suffix == ".csv" else "\t"
     notes = () if delimiter == expected else (f"{origin}: fields are separated by {_DELIMITERS[delimiter]}.",)
     quoted: Rows = partial(_quoted, lines, delimiter, origin)
     rows, survey = _tabbed(lines, quoted) if delimiter == "\t" else (quoted, _look_through(quoted()))
-    names = _column_names(survey.header, origin)
+    names = column_names(survey.header, origin)
     _check_rows(survey, names, delimiter, origin)
     if survey.has_long_rows:
         refuse_swallowed_rows(lambda: islice(rows(), 1, None), len(names), delimiter, origin)
@@ -75,9 +70,9 @@ def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str
     def parts() -> Iterator[Table]:
         for first, chunk in in_chunks(islice(rows(), 1, None), lambda row: characters(row[0])):
             columns = columns_of(names, [cells for cells, _, _ in chunk])
-            yield Table(columns, origin, notes=notes, lines=array("q", (line for _, line, _ in chunk)), first=first)
+            yield Table(columns, origin, lines=array("q", (line for _, line, _ in chunk)), first=first)
 
-    return TableStream(origin, tuple(names), parts, survey.count - 1)
+    return TableStream(origin, tuple(names), parts, survey.count - 1, notes)
 
 
 def _find_delimiter(lines: Iterable[str], origin: str, suffix: str) -> str:
@@ -174,14 +169,6 @@ def _look_through(rows: Iterator[Row]) -> _Survey:
         elif survey.repeated is None and cells == header:
             survey.repeated = number, row
     return survey
-
-
-def _column_names(header: list[str], origin: str) -> list[str]:
-    names = [name.strip() or f"unnamed {place}" for place, name in enumerate(header, 1)]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise PippinError(f"{origin}: the column name {listed(twice)} stands twice in the first line. Rename one.")
-    return names
 
 
 def _check_rows(survey: _Survey, names: list[str], delimiter: str, origin: str) -> None:

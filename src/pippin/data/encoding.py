@@ -34,8 +34,6 @@ class Encoded:
     """One for each row, or one for each token."""
     cut: int = 0
     """How many rows were longer than the limit."""
-    unknown: float = 0.0
-    """Share of the tokens that the tokenizer did not know."""
     pad_token: int = 0
     pad_left: bool = False
     """Whether the model wants its padding before the text."""
@@ -96,7 +94,6 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, fresh: bool = Fa
         arrays["offsets"],
         examples.labels,
         int(arrays["cut"]),
-        unknown=float((tokens == tokenizer.unk_token_id).mean()) if tokenizer.unk_token_id is not None else 0.0,
         pad_token=tokenizer.pad_token_id or 0,
         pad_left=tokenizer.padding_side == "left",
         origin=examples.origin,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pippin.data.tables import SUFFIXES, Table, join_tables, listed, read_table
+from pippin.data.kinds import KINDS, is_rows, kind_of, stem_of
+from pippin.data.tables import Table, join_tables, listed, read_table
 from pippin.errors import PippinError
 
 _SPLIT_NAMES = {
@@ -48,16 +49,17 @@ def _split_files(folder: Path) -> dict[str, list[Path]]:
     """`train-00000-of-00001.parquet` and `train/0000.parquet` are both train."""
     files: dict[str, list[Path]] = {}
     for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
-        split = split_name(path.stem if path.parent == folder else path.parent.name)
-        if split and not path.is_dir() and path.suffix.lower() in SUFFIXES:  # what is no file is named when it is read
+        split = split_name(stem_of(path) if path.parent == folder else path.parent.name)
+        if split and not path.is_dir() and is_rows(path):  # what is no file is named when it is read
             files.setdefault(split, []).append(path)
-    return files
+    # A .txt beside other files of the split holds something about them.
+    return {split: [path for path in paths if kind_of(path) != ".txt"] or paths for split, paths in files.items()}
 
 
 def _check_parts(folder: Path, split: str, paths: list[Path]) -> None:
     """Stop where several files of a split are not parts of one, or where a part is missing."""
-    shards = [_SHARD.fullmatch(re.sub(r"^[a-z]+(_matched|_mismatched)?", "", path.stem.lower())) for path in paths]
-    together = len({path.parent for path in paths}) == 1 and len({path.suffix.lower() for path in paths}) == 1
+    shards = [_SHARD.fullmatch(re.sub(r"^[a-z]+(_matched|_mismatched)?", "", stem_of(path).lower())) for path in paths]
+    together = len({path.parent for path in paths}) == 1 and len({kind_of(path) for path in paths}) == 1
     if len(paths) > 1 and not (together and (all(shards) or split_name(paths[0].parent.name))):
         names = " and ".join(str(path.relative_to(folder)) for path in paths[:3])
         raise PippinError(
@@ -76,4 +78,4 @@ def _no_training_file(folder: Path, inside: list[str]) -> str:
     if inside:
         return f"{folder} holds several data sets ({listed(inside)}). Name one of them, such as {folder / inside[0]}."
     found = listed(sorted(child.name for child in folder.iterdir())) or "nothing"
-    return f"{folder}: no training file. Expected train.csv (or .tsv, .json, .jsonl, .parquet), found {found}."
+    return f"{folder}: no training file. Expected train.csv (or {', '.join(KINDS[1:])}), found {found}."

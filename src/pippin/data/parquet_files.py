@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pippin.data.chunks import in_chunks
+from pippin.data.packed import most_bytes, unfolds_too_far
 from pippin.data.tables import Table, TableStream, characters, columns_of, listed
 from pippin.data.text_files import refuse_foreign
 from pippin.errors import PippinError
 from pippin.plain_files import open_plain, parse_json
 
-#: Up to so many bytes a file may unfold to, whatever its size; beyond, to so many times its size.
-_ALWAYS_FINE, _MOST_TIMES = 2**28, 200
 _ROWS_AT_A_TIME = 256
+#: In the metadata of a file that Pippin keeps for Python: what its user calls these rows.
+ORIGIN = b"pippin.origin"
 
 
 def open_parquet(path: Path) -> TableStream:
@@ -23,16 +24,20 @@ def open_parquet(path: Path) -> TableStream:
     refuse_foreign(path, accepted=b"PAR1")
     with _opened(path) as file:
         names, rows = file.schema_arrow.names, file.metadata.num_rows
-        class_names = _class_names(file.schema_arrow.metadata or {})
+        metadata = file.schema_arrow.metadata or {}
+        class_names, origin = (
+            _class_names(metadata),
+            metadata.get(ORIGIN, b"")[:200].decode(errors="replace") or str(path),
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise PippinError(f"{path}: the column name {listed(twice)} stands twice. Rename one.")
 
     def parts() -> Iterator[Table]:
         for first, chunk in in_chunks(_rows(path, names), characters):
-            yield Table(columns_of(names, chunk), str(path), class_names, first=first)
+            yield Table(columns_of(names, chunk), origin, class_names, first=first)
 
-    return TableStream(str(path), tuple(names), parts, rows)
+    return TableStream(origin, tuple(names), parts, rows)
 
 
 @contextmanager
@@ -54,15 +59,12 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _rows(path: Path, names: list[str]) -> Iterator[tuple[Any, ...]]:
     """All rows, few at a time, so that a small file that unfolds to fill the memory is seen in time."""
-    most, held, first = max(_ALWAYS_FINE, _MOST_TIMES * path.stat().st_size), 0, 0
+    most, held, first = most_bytes(path), 0, 0
     with _opened(path) as file:
         for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
             held += batch.nbytes
             if held > most:
-                raise PippinError(
-                    f"{path} unfolds to more than {_MOST_TIMES} times its size ({path.stat().st_size:,} bytes), as no "
-                    "file of texts does. It is not read. If it is meant, save it as .jsonl."
-                )
+                raise unfolds_too_far(path, "save it as .jsonl")
             columns = [_values(batch.column(name), name, path, first) for name in names]
             yield from zip(*columns, strict=True)
             first += len(batch)

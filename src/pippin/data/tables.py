@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -14,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from pippin.data.chunks import in_chunks
+from pippin.data.kinds import KINDS, TEXT_KINDS, is_rows, kind_of
 from pippin.data.text_files import text_blocks
 from pippin.errors import PippinError, nearest, shown
 from pippin.plain_files import odd_kind
 
-#: Letters of a column's name.
+#: Characters of a column's name.
 _LONGEST_NAME = 500
-SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ class TableStream:
     parts: Callable[[], Iterator[Table]]
     rows: int | None = None
     """How many rows there are, where that is known before they are read."""
+    notes: tuple[str, ...] = ()
+    """How the file was read, where that could have been meant otherwise."""
+    has_names: bool = True
+    """Whether the names of the columns are the file's own; else they are `text` and `label`."""
 
     def whole(self) -> Table:
         """All rows as one table."""
@@ -98,7 +103,7 @@ class TableStream:
             for name, column in columns.items():
                 column += _shared(part.columns[name], known[name])
             lines.extend(part.lines)
-        return replace(first, columns=columns, lines=lines)
+        return replace(first, columns=columns, lines=lines, notes=self.notes)
 
 
 def _shared(cells: list[Any], known: dict[Any, Any]) -> list[Any]:
@@ -108,27 +113,15 @@ def _shared(cells: list[Any], known: dict[Any, Any]) -> list[Any]:
     return [known.setdefault(cell, cell) for cell in cells]
 
 
-def read_table(path: Path, encoding: str = "utf-8") -> Table:
-    """Read a CSV, TSV (also as .txt), JSON, JSONL or Parquet file; the suffix decides which."""
-    return open_table(path, encoding).whole()
+def read_table(path: Path, encoding: str = "utf-8", lines_are_texts: bool = False) -> Table:
+    """Read a file of rows; its name tells the kind. ``lines_are_texts``: a .txt file needs no labels."""
+    return open_table(path, encoding, lines_are_texts).whole()
 
 
-def open_table(path: Path, encoding: str = "utf-8") -> TableStream:
+def open_table(path: Path, encoding: str = "utf-8", lines_are_texts: bool = False) -> TableStream:
     """Look through such a file, to read it some rows at a time."""
     _check_readable(path)
-    suffix = path.suffix.lower()
-    if suffix in (".csv", ".tsv", ".txt"):
-        from pippin.data.delimited import open_delimited
-
-        stream = open_delimited(lambda: text_blocks(path, encoding), str(path), suffix)
-    elif suffix in (".json", ".jsonl"):
-        from pippin.data.json_files import open_json
-
-        stream = open_json(lambda: text_blocks(path, encoding), str(path))
-    else:
-        from pippin.data.parquet_files import open_parquet
-
-        stream = open_parquet(path)
+    stream = _opened(path, encoding, lines_are_texts)
     long = next((name for name in stream.names if len(name) > _LONGEST_NAME), None)
     if long is not None:
         raise PippinError(
@@ -140,6 +133,33 @@ def open_table(path: Path, encoding: str = "utf-8") -> TableStream:
             f"{path} has no rows: only column names ({listed(stream.names) or 'none'}). Give a file with rows of data."
         )
     return stream
+
+
+def _opened(path: Path, encoding: str, lines_are_texts: bool) -> TableStream:
+    kind, origin = kind_of(path), str(path)
+
+    def blocks() -> Iterator[str]:
+        return text_blocks(path, encoding)
+
+    if kind in (".csv", ".tsv"):
+        from pippin.data.delimited import open_delimited
+
+        return open_delimited(blocks, origin, kind)
+    if kind == ".txt":
+        from pippin.data.text_lines import open_text
+
+        return open_text(blocks, origin, lines_are_texts)
+    if kind == ".xlsx":
+        from pippin.data.excel_files import open_excel
+
+        return open_excel(path)
+    if kind == ".parquet":
+        from pippin.data.parquet_files import open_parquet
+
+        return open_parquet(path)
+    from pippin.data.json_files import open_json
+
+    return open_json(blocks, origin)
 
 
 def stream_of(table: Table) -> TableStream:
@@ -156,6 +176,15 @@ def stream_of(table: Table) -> TableStream:
             )
 
     return TableStream(table.origin, tuple(table.columns), parts, len(table))
+
+
+def column_names(header: Iterable[str], origin: str) -> list[str]:
+    """The names in a file's first line, each once."""
+    names = [name.strip() or f"unnamed {place}" for place, name in enumerate(header, 1)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise PippinError(f"{origin}: the column name {listed(twice)} stands twice in the first line. Rename one.")
+    return names
 
 
 def columns_of(names: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
@@ -218,8 +247,9 @@ def _check_readable(path: Path) -> None:
         raise PippinError(
             f"{path} is {kind}, and files of rows are read more than once. Save the rows to a plain file."
         )
-    if path.suffix.lower() not in (*SUFFIXES, ".txt"):
+    if not is_rows(path):
+        kind = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
         raise PippinError(
-            f"{path}: {path.suffix or 'a file without a suffix'} is not a kind of file that Pippin reads. "
-            f"Use one of {', '.join(SUFFIXES)}; unpack archives first."
+            f"{path}: Pippin does not read {kind or 'files without a suffix'}. Use {', '.join(KINDS)}, or a text file "
+            f"packed by gzip ({TEXT_KINDS[0]}.gz). Unpack other archives first."
         )

@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import AnyStr
 
+from pippin.data.packed import opened
 from pippin.errors import PippinError, readable
-from pippin.plain_files import open_plain
 
 #: Bytes or characters read at a time.
 _BLOCK = 2**18
@@ -21,9 +21,9 @@ _NO_ENCODINGS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode
 
 #: How files begin that are not text, whatever their suffix says.
 _SIGNATURES = {
-    b"\x1f\x8b": "a gzip archive. Unpack it first.",
-    b"PK\x03\x04": "a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV (UTF-8).",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook. Save the sheet as CSV (UTF-8).",
+    b"\x1f\x8b": "a gzip archive. Let its name end in .gz, or unpack it.",
+    b"PK\x03\x04": "a zip archive or an Excel workbook. Unpack it, or let its name end in .xlsx.",
+    b"\xd0\xcf\x11\xe0": "an old or locked Excel workbook. Save it as .xlsx without a password, or as CSV (UTF-8).",
     b"PAR1": "a Parquet file. Let its name end in .parquet.",
     b"%PDF": "a PDF. Give a file with one row per example.",
     b"version https://git-lfs": "a Git LFS pointer, not the file itself. Run `git lfs pull` in its folder.",
@@ -115,8 +115,8 @@ def too_long() -> str:
 
 def refuse_foreign(path: Path, accepted: bytes = b"") -> None:
     """Stop at a file that cannot be read, or that is plainly of another kind than its suffix says."""
-    with readable(path), open_plain(path) as file:
-        start = file.read(_LONGEST_SIGNATURE)
+    with readable(path), opened(path) as read:
+        start = read(_LONGEST_SIGNATURE)
     for signature, what in _SIGNATURES.items():
         if start.startswith(signature) and signature != accepted:
             raise PippinError(f"{path} is {what}")
@@ -128,8 +128,8 @@ def empty_file(path: Path | str) -> PippinError:
 
 
 def _decoded_file(path: Path, encoding: str) -> Iterator[str]:
-    with open_plain(path) as file:
-        yield from decoded(_not_blank(blocks_of(file.read), path), str(path), encoding)
+    with opened(path) as read:
+        yield from decoded(_not_blank(blocks_of(read), path), str(path), encoding)
 
 
 def _not_blank(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:

@@ -10,13 +10,14 @@ import re
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pippin.drop_in.transaction import recover
 from pippin.files import is_own_folder, replace_text
-from pippin.runs.checkpoints.manifest import NAME, problem_of, read
+from pippin.models.safety import header_of
+from pippin.runs.checkpoints.manifest import NAME, FoundCheckpoint, drop, first_sound, problem_of, read
 
 _WHOLE = re.compile(r"checkpoint-(\d+)")
 _STATE = "trainer_state.json"
@@ -24,30 +25,20 @@ _STATE = "trainer_state.json"
 _OURS = "pippin_state.json"
 
 
-@dataclass(frozen=True)
-class NewestCheckpoint:
-    """The newest checkpoint that verifies, and those that were passed over for it."""
-
-    path: Path | None
-    passed_over: tuple[tuple[str, str], ...]
-    """Name and reason."""
-
-
-def newest(folder: Path) -> NewestCheckpoint:
+def newest(folder: Path) -> FoundCheckpoint:
     """The newest checkpoint of which nothing is missing or damaged.
 
     Ours say which training wrote them, so that a shorter one counts where a longer one was before. Of transformers' own
     only the step is to be trusted. No clock is: one that is set back would turn the order round.
     """
-    passed_over = list(recover(folder))
+    unfinished = recover(folder)
     candidates = _checkpoints(folder)
     all_ours = all((path / NAME).exists() for path in candidates)
-    for path in sorted(candidates, key=_order if all_ours else _step, reverse=True):
-        problem = problem_of(path) if (path / NAME).exists() else _foreign_problem(path)
-        if problem is None:
-            return NewestCheckpoint(path, tuple(passed_over))
-        passed_over.append((path.name, problem))
-    return NewestCheckpoint(None, tuple(passed_over))
+    found = first_sound(
+        sorted(candidates, key=_order if all_ours else _step, reverse=True),
+        lambda path: problem_of(path) if (path / NAME).exists() else _foreign_problem(path),
+    )
+    return replace(found, passed_over=(*unfinished, *found.passed_over))
 
 
 def retire(folder: Path, limit: int | None, best: str | None, newest_too: bool = False) -> list[str]:
@@ -68,22 +59,6 @@ def retire(folder: Path, limit: int | None, best: str | None, newest_too: bool =
     return sorted(path.name for path in left if not (path / NAME).exists()) if len(left) > limit else []
 
 
-def drop(path: Path) -> None:
-    """Delete the files that a checkpoint's manifest names; whatever else somebody put there stays."""
-    manifest = read(path)
-    if manifest is None:
-        return
-    # The manifest goes last: after a crash in here a file is missing, and what is left can still be dropped.
-    for name in (*manifest.files, NAME):
-        file = path / name
-        if not any(part.is_symlink() for part in (file, *file.parents[: len(Path(name).parts) - 1])):
-            file.unlink(missing_ok=True)
-    folders = {path, *(folder for name in manifest.files for folder in (path / name).parents if path in folder.parents)}
-    for emptied in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
-        with suppress(OSError):  # not empty, or gone
-            emptied.rmdir()
-
-
 def strangers(folder: Path) -> dict[str, frozenset[str]]:
     """By checkpoint, the files that no manifest names: what is there before a training begins is the user's."""
     found = {}
@@ -100,7 +75,6 @@ def next_run(folder: Path) -> int:
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
-    """Put what the next step depends on beside transformers' own state."""
     replace_text(path / _OURS, json.dumps(state) + "\n")
 
 
@@ -145,19 +119,9 @@ def _foreign_problem(path: Path) -> str | None:
     except (OSError, ValueError):
         return f"its {_STATE} is missing or damaged"
     for weights in path.glob("*.safetensors"):
-        if not _is_whole_safetensors(weights):
+        if header_of(weights) is None:
             return f"{weights.name} is cut off"
     for pickled in [*path.glob("*.pt"), *path.glob("*.pth")]:
         if not zipfile.is_zipfile(pickled):  # as torch writes them, with the table of contents at the end
             return f"{pickled.name} is cut off"
     return None
-
-
-def _is_whole_safetensors(path: Path) -> bool:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "pt"):
-            return True
-    except (SafetensorError, OSError):
-        return False

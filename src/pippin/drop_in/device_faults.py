@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from pippin.drop_in.errors import Refusal
 from pippin.drop_in.packed_forward import hooks_of
+from pippin.drop_in.swapped import swapped
 from pippin.machine.drivers.base import Backend
 from pippin.machine.work import Work
 from pippin.models.attention import work_of
@@ -29,18 +29,10 @@ def safe_attention(model: Any, args: Any, backend: Backend) -> str | None:
     return None if config is None else backend.attention(_work(config, args))
 
 
-@contextmanager
-def attending(model: Any, attention: str) -> Iterator[None]:
+def attending(model: Any, attention: str) -> AbstractContextManager[None]:
     """Within, a model attends in this way in place of the fused one."""
-    own = getattr(model.config, "_attn_implementation", None)
-    if own != "sdpa":
-        yield
-        return
-    model.config._attn_implementation = attention
-    try:
-        yield
-    finally:
-        model.config._attn_implementation = own
+    is_fused = getattr(model.config, "_attn_implementation", None) == "sdpa"
+    return swapped(*[(model.config, "_attn_implementation", attention)] if is_fused else [])
 
 
 def refuse_too_many_rows(model: Any, args: Any, backend: Backend, rows: int, length: int) -> None:
@@ -58,23 +50,25 @@ def refuse_too_many_rows(model: Any, args: Any, backend: Backend, rows: int, len
         if most
         else "Shorten the rows, or train on the CPU with use_cpu=True."
     )
-    raise Refusal(f"{rows} rows of {length} tokens at once are too many for this device: {why}. {advice}")
+    raise Refusal(f"a batch of {rows} rows of {length} tokens is too large for this device: {why}. {advice}")
 
 
-def refuse_nan(predictions: Any, device: str) -> None:
-    """Stop where what a model predicted is no number. Infinity may be meant: some models rule answers out with it."""
+def refuse_nan(predictions: Any, backend: Backend | None) -> None:
+    """Stop where a model predicted NaN. Infinity may be meant: some models rule answers out with it."""
     if isinstance(predictions, (tuple, list)):
         for part in predictions:
-            refuse_nan(part, device)
+            refuse_nan(part, backend)
         return
     if not isinstance(predictions, np.ndarray) or predictions.dtype.kind != "f" or not predictions.size:
         return
     rows = np.flatnonzero(np.isnan(predictions).reshape(len(predictions), -1).any(1))
     if len(rows):
-        gpu = f"a fault of the device {device}: set use_cpu=True, or take another release of torch; "
+        causes = "values beyond the range of fp16; broken weights"
+        if backend is None or backend.traits.is_gpu:
+            causes = f"a fault of the device: set use_cpu=True, or use another release of torch; {causes}"
         raise Refusal(
-            f"{len(rows)} of {len(predictions)} predictions are NaN, the first being that of row {rows[0]} (from 0). "
-            f"Likely causes: {gpu if device != 'cpu' else ''}numbers beyond the range of fp16; broken weights."
+            f"{len(rows)} of {len(predictions)} predictions are NaN, the first for row {rows[0]} (counted from 0). "
+            f"Likely causes: {causes}."
         )
 
 

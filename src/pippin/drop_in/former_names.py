@@ -80,7 +80,6 @@ class TakesFormerNames:
 
 
 def given_names(args: Any) -> tuple[str, ...]:
-    """The former names that the script gave."""
     return vars(args).get(_GIVEN, ())
 
 

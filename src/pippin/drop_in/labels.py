@@ -25,8 +25,8 @@ def with_numbers(dataset: Any, config: Any) -> Any:
     if unknown:
         raise Refusal(
             f"the column {column} holds text, and the model has no label {', '.join(map(repr, unknown[:3]))}. It has "
-            f"{', '.join(map(repr, list(config.label2id)[:6]))}: load it with label2id=… and id2label=…, or put "
-            "numbers into the column."
+            f"{', '.join(map(repr, list(config.label2id)[:6]))}: load it with label2id=… and id2label=…, or use "
+            "numbers in the column."
         )
     return dataset.remove_columns(column).add_column(column, [numbers[text] for text in texts])
 

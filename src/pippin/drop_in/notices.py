@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
+from pippin.drop_in.ranks import is_first
+
 _said: set[str] = set()
 
 
 def say(text: str, again: bool = False) -> None:
-    """One line; the same line is not said twice in a process unless ``again``."""
-    if text in _said and not again:
+    """One line, said by the first of several processes; the same line is not said twice unless ``again``."""
+    if not is_first() or (text in _said and not again):
         return
     _said.add(text)
     with suppress(OSError, ValueError):  # the terminal may be gone

@@ -107,29 +107,29 @@ class PackedForward:
         ids, mask = inputs.get("input_ids"), inputs.get("attention_mask")
         others = [name for name, value in inputs.items() if name not in (*_ROWS, *_BESIDE) and value is not None]
         if arguments or ids is None or ids.dim() != 2 or not len(ids):
-            return None, "the script calls the model in another way than with input_ids by name"
+            return None, "the script does not pass input_ids to the model by name"
         if others:
-            return None, f"the script gives the model {', '.join(others)} too"
+            return None, f"the script also passes {', '.join(others)} to the model"
         if self.model.config.output_hidden_states or self.model.config.output_attentions:
-            return None, "the model is set up to give more than logits"
+            return None, "the model is set up to return more than logits"
         if hooks_of(self._modules) != self.known_hooks:
-            return None, "hooks are set on the model's parts"
+            return None, "the model has hooks"
         if self._recomputes() and not self._keeps:
             return None, "layers are recomputed, and the script computes its loss itself"
         rows, width = ids.shape
         lengths = np.full(rows, width)
         if mask is not None:
             if mask.shape != ids.shape:
-                return None, "the attention mask has another shape than the rows"
+                return None, "the attention mask does not have the shape of the rows"
             seen = mask.cpu().numpy()
             lengths = np.asarray((seen != 0).sum(1))
             if not lengths.all() or (seen != (np.arange(width) < lengths[:, None])).any():
-                return None, "the padding does not stand behind the rows"
+                return None, "the padding is not at the end of the rows"
         window = attention_window(self.model.config)
         by_kernel = self.backend.traits.packed_attention == "kernel"
         in_half = self.in_half or self.model.dtype != torch.float32
         if by_kernel and window and lengths.max() > window and not in_half:
-            return None, f"in fp32 no kernel here sees only {window} tokens to either side"
+            return None, f"no fp32 kernel here has a window of {window} tokens"
         return lengths, ""
 
     def _cut(self, inputs: dict[str, Any], lengths: np.ndarray) -> dict[str, Any]:

@@ -16,13 +16,12 @@ AS_GIVEN, CUT = "as the script gives them", "cut to the longest"
 
 
 def choose_rows(model: Any, args: Any, backend: Backend | None) -> Choice[str]:
-    """The layout of rows, and why."""
     problem = _problem(model, args, backend)
     if problem is not None or backend is None:
         return Choice(AS_GIVEN, problem or "")
     if backend.traits.packed_attention is None:
-        return Choice(CUT, "columns that are padding in every row are left out, the last layer computes first tokens")
-    return Choice(PACKED, "end to end without padding, the last layer computes first tokens")
+        return Choice(CUT, "columns of padding alone are left out; the last layer computes first tokens only")
+    return Choice(PACKED, "end to end without padding; the last layer computes first tokens only")
 
 
 def forward_for(
@@ -36,10 +35,11 @@ def forward_for(
 
 def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
     if backend is None:
-        return f"the device {args.device.type} is not one that Pippin knows"
+        return f"Pippin does not know the device {args.device.type}"
     by_kernel = backend.traits.packed_attention == "kernel"
     problems = {
-        "several processes or GPUs share the work": args.world_size > 1 or args.n_gpu > 1,
+        "DataParallel copies the model for each GPU": args.n_gpu > 1,
+        "the model is spread over several processes": args.world_size > 1 and _is_spread(args),
         "torch_compile compiles the model's own forward": args.torch_compile,
         "use_liger_kernel replaces parts of the model": getattr(args, "use_liger_kernel", False),
         "neftune_noise_alpha scales its noise by a row's padded length": args.neftune_noise_alpha,
@@ -49,8 +49,13 @@ def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
     if problem is None and by_kernel:
         config = _core(model).config
         if config.hidden_size // config.num_attention_heads % 8:
-            return "the device's own attention wants heads of another width"
+            return "the device's attention kernel does not support heads of this width"
     return problem
+
+
+def _is_spread(args: Any) -> bool:
+    """Whether no process has all of the model; else each has, and they share gradients."""
+    return any(getattr(args, name, None) for name in ("fsdp", "deepspeed", "parallelism_config"))
 
 
 def _problem_of_model(model: Any) -> str | None:
@@ -68,15 +73,15 @@ def _problem_of_model(model: Any) -> str | None:
         name = type(core).__name__
         if type(core).__module__.partition(".")[0] == "transformers":
             return f"only sequence classifiers can be packed, and {name} is another kind of model"
-        return f"{name} is not a class of transformers' own, and may do more than its classifiers do"
+        return f"{name} is not one of transformers' own classes, and may do more than they do"
     if _is_patched(core) or getattr(core, "_compiled_call_impl", None) is not None:
         return "the script has replaced the model's forward"
     if (part := _foreign_part(core)) is not None:
-        return f"{part} is a part of the script's own in the model"
+        return f"the script has replaced the model's {part}"
     if config.output_attentions or config.output_hidden_states:
-        return "the model is set up to give more than logits"
+        return "the model is set up to return more than logits"
     if not config.return_dict:
-        return "the model is set up to give tuples (return_dict=False)"
+        return "the model is set up to return tuples (return_dict=False)"
     if config._attn_implementation not in (None, "sdpa", "eager"):
         return f"the script has chosen {config._attn_implementation} attention"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import random
@@ -14,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from pippin.drop_in.numpy_state import NumpyState
 from pippin.machine.drivers.base import Backend
 
 
@@ -30,8 +30,7 @@ class Safekeeping:
 
     def __init__(self) -> None:
         self.backend: Backend | None = None
-        self.is_wanted = True
-        """Whether a script that dies is to leave a checkpoint at all."""
+        self.is_wanted = True  # whether a script that dies is to leave a checkpoint at all
         self.first_step: float = math.inf
         """The step that this training goes on from; beyond all steps where it has not begun, or is over."""
         self._process = os.getpid()
@@ -39,8 +38,7 @@ class Safekeeping:
         self._pending: type[BaseException] | None = None
         self._random: tuple[Any, ...] | None = None
         self._numpy = NumpyState()
-        self._loss: Any = None
-        """The sum of the losses since the last log, as the last whole step left it."""
+        self._loss: Any = None  # the sum of the losses since the last log, as the last whole step left it
 
     def can_save_step(self, step: int) -> bool:
         """Whether the weights are those of a step that this training has made."""
@@ -124,3 +122,31 @@ def die_by_termination() -> None:
     """End as a process without a handler ends, so that whoever sent the signal sees it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+#: Its words and its place among them, as they lie in memory.
+_BYTES = 4 * 624 + 4
+
+
+class NumpyState:
+    """Reading it through numpy takes longer than everything else that is noted after a step."""
+
+    def __init__(self) -> None:
+        self._words: bytes | None = None
+        self._state: Any = None
+
+    def read(self) -> Any:
+        words = _words()
+        # Of a normal distribution two numbers are drawn at once; while the second is kept, a draw moves nothing.
+        if words is None or words != self._words or self._state[3]:
+            self._words, self._state = words, np.random.get_state()
+        return self._state
+
+
+def _words() -> bytes | None:
+    """What changes with every draw; None where that cannot be told."""
+    get = getattr(np.random, "get_bit_generator", None)  # numpy before 1.24 has none
+    generator = get() if get is not None else None
+    if type(generator) is not np.random.MT19937:
+        return None
+    return ctypes.string_at(generator.ctypes.state_address, _BYTES)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,23 +17,19 @@ from transformers import trainer as their_module
 from pippin.drop_in import checkpoints
 from pippin.drop_in.later import Background, Copies, Later
 from pippin.drop_in.notices import say
+from pippin.drop_in.ranks import all_say, first_says, is_first
 from pippin.drop_in.safekeeping import Safekeeping
+from pippin.drop_in.swapped import swapped
 from pippin.drop_in.transaction import Transaction, recover, reseal, signature
 from pippin.drop_in.whose import listens, overrides
 from pippin.machine.drivers.base import Backend
 from pippin.machine.system import available_memory
 
-_RANDOM_STATE = "pippin_rng_state.safetensors"
 #: Hooks that are told where a checkpoint stands: a script's own are told the place where it will stand for good.
 _HOOKS = (
-    "save_model",
-    "_save",
-    "_save_optimizer_and_scheduler",
-    "_save_scaler",
-    "_save_rng_state",
-    "_get_output_dir",
+    "save_model", "_save", "_save_optimizer_and_scheduler", "_save_scaler", "_save_rng_state", "_get_output_dir",
     "_push_from_checkpoint",
-)
+)  # fmt: skip
 #: Methods after which a script's own code may look for the checkpoint.
 _AROUND = ("_save_checkpoint", "_maybe_log_save_evaluate")
 #: Settings that are nobody's business but the Hub's.
@@ -42,8 +37,6 @@ _SECRETS = ("hub_token", "push_to_hub_token")
 
 
 class SavesCheckpoints(TheirTrainer):
-    """The part of the Trainer that writes and reads checkpoints."""
-
     args: Any
     _backend: Backend | None
     _safekeeping: Safekeeping
@@ -61,15 +54,14 @@ class SavesCheckpoints(TheirTrainer):
         """The last checkpoint that was written while a script's code might still change it."""
 
     def _begin_saving(self) -> None:
-        """For a training that begins."""
         self._users_files, self._run_numbers, self._sealed_checkpoint, self._saved_step = {}, {}, None, -1
-        self._learn_folder(Path(self._get_output_dir(None)))
+        first_says(lambda: self._learn_folder(Path(self._get_output_dir(None))))
 
     def _learn_folder(self, folder: Path) -> None:
         """Learn what is there before anything is written."""
         if folder not in self._run_numbers:
             for name, reason in recover(folder):
-                say(f"{name} is not whole: {reason}.")
+                say(f"{name} is incomplete: {reason}.")
             self._run_numbers[folder] = checkpoints.next_run(folder)
             self._users_files[folder] = checkpoints.strangers(folder)
 
@@ -87,12 +79,26 @@ class SavesCheckpoints(TheirTrainer):
 
     def _save_checkpoint(self, model: Any, trial: Any, *others: Any, **named: Any) -> None:
         self.wait_for_checkpoint()
-        if self.args.world_size > 1:  # other processes look for it meanwhile
+        folder, step = Path(self._get_output_dir(trial)), self.state.global_step
+
+        def begin() -> Transaction:
+            self._learn_folder(folder)
+            return Transaction(folder, step, in_place=self._is_saving_looked_at())
+
+        saving = first_says(begin)
+        if not all_say(saving.hidden.is_dir()):  # computers that share no disk
+            saving.abandon()
             super()._save_checkpoint(model, trial, *others, **named)
             return
-        folder, step = Path(self._get_output_dir(trial)), self.state.global_step
-        self._learn_folder(folder)
-        saving = Transaction(folder, step, in_place=self._is_saving_looked_at())
+        if not is_first():
+            self._open_transaction = saving
+            try:
+                super()._save_checkpoint(model, trial, *others, **named)
+                self._point_to_best_checkpoint(folder, saving.filled)
+            finally:
+                self._open_transaction = None
+            all_say(True)  # its random numbers are in the checkpoint
+            return
         copies = self._checkpoint_copies if self._may_write_beside_steps() else None
         later = None if saving.in_place else Later(saving.root, copies)
         try:
@@ -101,8 +107,10 @@ class SavesCheckpoints(TheirTrainer):
                 super()._save_checkpoint(model, trial, *others, **named)
             if saving.filled.is_dir():
                 self._point_to_best_checkpoint(folder, saving.filled)
+                self.state.save_to_json(str(saving.filled / "trainer_state.json"))
                 state = {"run": self._run_numbers[folder], **self._safekeeping.loss(self)}
                 checkpoints.write_state(saving.filled, state)
+            all_say(True)  # the others' random numbers are in it too
         except BaseException:
             saving.abandon()
             raise
@@ -127,7 +135,7 @@ class SavesCheckpoints(TheirTrainer):
             saving.abandon()
             raise
         for name in checkpoints.retire(saving.folder, limit, best):
-            say(f"{name} stays beyond save_total_limit={limit}: Pippin deletes only what it wrote itself.")
+            say(f"{name} exceeds save_total_limit={limit}, but stays: Pippin deletes only what it wrote itself.")
 
     def _is_saving_looked_at(self) -> bool:
         """Whether code of the script's own, or an upload, is told the place of a checkpoint while it is filled."""
@@ -164,7 +172,6 @@ class SavesCheckpoints(TheirTrainer):
             best = folder / f"checkpoint-{step}"
             if best.exists() or best.name == written.name:
                 self.state.best_model_checkpoint = str(best)
-                self.state.save_to_json(str(written / "trainer_state.json"))
 
     def _save(self, *arguments: Any, **named: Any) -> None:
         args: Any = self.args
@@ -181,16 +188,22 @@ class SavesCheckpoints(TheirTrainer):
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)
         if self._backend is not None:
-            save_file(self._backend.random_state(), os.path.join(output_dir, _RANDOM_STATE))
+            save_file(self._backend.random_state(), os.path.join(output_dir, self._random_state_file))
 
     def _load_rng_state(self, checkpoint: str | None) -> None:
         super()._load_rng_state(checkpoint)
-        path = os.path.join(checkpoint or "", _RANDOM_STATE)
+        path = os.path.join(checkpoint or "", self._random_state_file)
         if checkpoint and self._backend is not None and os.path.isfile(path):
             self._backend.set_random_state(load_file(path))
 
+    @property
+    def _random_state_file(self) -> str:
+        rank = f"_{self.args.process_index}" if self.args.world_size > 1 else ""
+        return f"pippin_rng_state{rank}.safetensors"
+
     def _load_best_model(self) -> None:
         self.wait_for_checkpoint()
+        all_say(True)  # it is the first process that writes
         super()._load_best_model()
 
     def _finalize_training(self, trial: Any, *arguments: Any, **named: Any) -> Any:
@@ -205,21 +218,11 @@ class SavesCheckpoints(TheirTrainer):
             checkpoints.retire(folder, 1, self.state.best_model_checkpoint, newest_too=True)
 
 
-@contextmanager
-def _keeping_old_ones(instead: Any = lambda: None) -> Iterator[None]:
+def _keeping_old_ones(instead: Any = lambda: None) -> AbstractContextManager[None]:
     """Within, transformers deletes no folders of checkpoints, which it does without a look at what is in them."""
 
     def none(*arguments: Any, **named: Any) -> list[str]:
         instead()
         return []
 
-    usual = {
-        name: vars(their_module)[name]
-        for name in ("rotate_checkpoints", "sort_checkpoints")
-        if hasattr(their_module, name)
-    }
-    vars(their_module).update(dict.fromkeys(usual, none))
-    try:
-        yield
-    finally:
-        vars(their_module).update(usual)
+    return swapped((their_module, "rotate_checkpoints", none), (their_module, "sort_checkpoints", none))

@@ -21,9 +21,11 @@ from pippin.drop_in.labels import with_numbers
 from pippin.drop_in.loss_scale import ignores_number_of_items, never_looks_at_number_of_items
 from pippin.drop_in.notices import say
 from pippin.drop_in.packed_forward import PackedForward
+from pippin.drop_in.ranks import first_says, wait_for_threads_at_exit
 from pippin.drop_in.rows import AS_GIVEN, choose_rows, forward_for
 from pippin.drop_in.safekeeping import Safekeeping, Terminated, die_by_termination
 from pippin.drop_in.saving import SavesCheckpoints
+from pippin.drop_in.swapped import swapped
 from pippin.drop_in.transaction import is_unfinished
 from pippin.drop_in.translation import given_value
 from pippin.drop_in.whose import overrides
@@ -36,8 +38,8 @@ from pippin.plan.plan import Choice
 #: transformers' collators that can do nothing with text labels.
 _COLLATORS = {"default_data_collator", "DefaultDataCollator", "DataCollatorWithPadding"}
 _OUT_OF_MEMORY = (
-    "the device ran out of memory. Lower per_device_train_batch_size and raise gradient_accumulation_steps as much, "
-    "which gives the same gradient, or set gradient_checkpointing=True."
+    "the device ran out of memory. Lower per_device_train_batch_size and raise gradient_accumulation_steps to match "
+    "(the gradient stays the same), or set gradient_checkpointing=True."
 )
 
 
@@ -58,8 +60,7 @@ class Trainer(SavesCheckpoints):
             named.setdefault("processing_class", tokenizer)
         self._backend: Backend | None = None
         self._packed_forward: PackedForward | None = None
-        self._forward_made_for: Any = None
-        """The model that ``_packed_forward`` was made for."""
+        self._forward_made_for: Any = None  # the model that ``_packed_forward`` was made for
         self._safe_attention: str | None = None
         self._guarded_model: tuple[Any, frozenset[int]] = (None, frozenset())
         self._ignores_items: bool | None = None
@@ -69,6 +70,8 @@ class Trainer(SavesCheckpoints):
         self._begin_with_no_checkpoint()
         super().__init__(*arguments, **named)
         self._backend = self._safekeeping.backend = _backend_of(self.args.device)
+        if self.args.world_size > 1:
+            wait_for_threads_at_exit()
 
     # What callbacks see
 
@@ -128,7 +131,7 @@ class Trainer(SavesCheckpoints):
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         counted = num_items_in_batch is not None and self._must_scale(model, inputs, num_items_in_batch)
-        own_items = self._get_num_items_in_batch([inputs], self.args.device) if counted else None
+        own_items = self._own_items(inputs) if counted else None
         with self._without_padding():
             found = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         if own_items is None:
@@ -142,7 +145,7 @@ class Trainer(SavesCheckpoints):
 
     def evaluation_loop(self, *arguments: Any, **named: Any) -> Any:
         found = super().evaluation_loop(*arguments, **named)
-        refuse_nan(found.predictions, self.args.device.type)
+        refuse_nan(found.predictions, self._backend)
         for name, value in (found.metrics or {}).items():
             if isinstance(value, float) and math.isnan(value):  # of labels that are all left out, it may be meant
                 say(f"{name} is NaN.", again=True)
@@ -170,7 +173,7 @@ class Trainer(SavesCheckpoints):
         hooks = self._guarded_model[1] if self._guarded_model[0] is self.model else frozenset()
 
         def refused(why: str) -> None:
-            say(f"some batches go through the model padded: {why}.")
+            say(f"some batches stay padded: {why}.")
 
         return forward_for(self.model, backend, refused, self.args.bf16 or self.args.fp16, hooks)
 
@@ -184,13 +187,20 @@ class Trainer(SavesCheckpoints):
             self._largest_batch = max(rows, most_rows), max(length, longest)
             refuse_too_many_rows(self.model, self.args, self._backend, *self._largest_batch)
 
-    # The scale of accumulated losses
+    # The scale of losses that are accumulated, or shared by several processes
+
+    def _own_items(self, inputs: Any) -> Any:
+        """How many items this process's rows have: counted as transformers does, but not over all processes."""
+        alone = (self.args, "average_tokens_across_devices", False)
+        with swapped(alone) if self.args.world_size > 1 else nullcontext():
+            return self._get_num_items_in_batch([inputs], self.args.device)
 
     def _must_scale(self, model: Any, inputs: Any, number: Any) -> bool:
         """Whether the model gives the mean of its own rows where a share of the whole batch is expected."""
         if self.compute_loss_func is not None or self.label_smoother is not None or not self.model_accepts_loss_kwargs:
             return False
-        if self.args.gradient_accumulation_steps == 1 or "labels" not in inputs or self._script_says_scale():
+        in_parts = self.args.gradient_accumulation_steps > 1 or self.args.world_size > 1
+        if not in_parts or "labels" not in inputs or self._script_says_scale():
             return False
         if self._ignores_items is None:
             self._ignores_items = ignores_number_of_items(model, inputs, number)
@@ -240,8 +250,7 @@ class Trainer(SavesCheckpoints):
         if self.model_init is None and self._backend is not None and self._guarded_model[0] is not self.model:
             self._guarded_model = (self.model, guarded(self.model, self._backend))
         rows = self.rows_plan()
-        if self.is_world_process_zero():
-            say(f"rows go through {type(self.model).__name__} {rows.value}: {rows.reason}.")
+        say(f"rows go through {type(self.model).__name__} {rows.value}: {rows.reason}.")
 
     def call_model_init(self, trial: Any = None) -> Any:
         model = super().call_model_init(trial)
@@ -259,10 +268,10 @@ class Trainer(SavesCheckpoints):
             self.model.gradient_checkpointing_enable(checkpointing_settings(asked, self._backend))
 
     def _tell_fallback(self, name: str) -> None:
-        say(f"{name} is not implemented on the device {self.args.device.type}: the CPU computes it.")
+        say(f"{name} is not implemented on the device {self.args.device.type}: it runs on the CPU.")
 
     def get_batch_samples(self, *arguments: Any, **named: Any) -> Any:
-        if self.state.global_step >= self.state.max_steps > 0:  # a finished run that is taken up again
+        if self.state.global_step >= self.state.max_steps > 0:  # a finished run that is resumed
             self.control.should_training_stop = True
             return [], None
         return super().get_batch_samples(*arguments, **named)
@@ -284,13 +293,13 @@ class Trainer(SavesCheckpoints):
         if not (asked is True or (is_path and is_unfinished(Path(asked)))):
             return asked
         folder = Path(asked).parent if is_path else Path(self.args.output_dir)
-        found = checkpoints.newest(folder)
+        found = first_says(lambda: checkpoints.newest(folder))
         for name, reason in found.passed_over:
-            say(f"{name} is passed over: {reason}.")
+            say(f"skipped {name}: {reason}.")
         if (found.passed_over or is_path) and not found.path:
             raise Refusal(
-                f"{folder}: none of its checkpoints can be trusted. Begin anew without resume_from_checkpoint, or name "
-                "one by its path to take it all the same."
+                f"{folder}: all of its checkpoints are damaged. Start over without resume_from_checkpoint, or name "
+                "one by its path to use it anyway."
             )
         return str(found.path) if found.path else True  # transformers says that there is none
 
@@ -323,7 +332,7 @@ class Trainer(SavesCheckpoints):
             return
         finally:
             self._is_leaving_training = False
-        say(f"step {step} is saved in {path}: train(resume_from_checkpoint=True) goes on from there.", again=True)
+        say(f"step {step} is saved in {path}. To continue: train(resume_from_checkpoint=True)", again=True)
 
 
 # Libraries look for names in it.

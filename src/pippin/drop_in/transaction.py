@@ -7,7 +7,6 @@ under way: what a kill leaves behind then gets another name, and what stood ther
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import secrets
@@ -16,7 +15,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pippin.drop_in.notices import say
-from pippin.files import is_own_folder, sync
+from pippin.files import free_name, is_own_folder, sync
 from pippin.runs.checkpoints.manifest import NAME, problem_of, read, seal
 
 #: In the hidden folder: what stood in the place of the new checkpoint, and the mark that this one is filled in place.
@@ -34,9 +33,9 @@ class Transaction:
         recover(folder)
         self.hidden.mkdir(parents=True)
         if os.path.lexists(self.final) and not is_own_folder(self.final):
-            aside = _free(self.final.with_name(f"{self.final.name}.moved"))
+            aside = free_name(self.final.with_name(f"{self.final.name}.moved"), is_folder=True)
             os.rename(self.final, aside)
-            say(f"{self.final} was no folder of its own: a checkpoint stands there now, and it is {aside.name}.")
+            say(f"{self.final} was not a plain folder: renamed to {aside.name}, to make way for the checkpoint.")
         if in_place:
             (self.hidden / _IN_PLACE).touch()
             if read(self.final) is not None:
@@ -85,9 +84,9 @@ def recover(folder: Path) -> list[tuple[str, str]]:
     found = []
     for hidden, final in _hidden(folder):
         if (hidden / _IN_PLACE).exists() and final.exists() and problem_of(final) is not None:
-            aside = _free(final.with_name(f"{final.name}.unfinished"))
+            aside = free_name(final.with_name(f"{final.name}.unfinished"), is_folder=True)
             os.rename(final, aside)
-            found.append((final.name, f"its save was cut short; what there is of it is now {aside.name}"))
+            found.append((final.name, f"it was not saved completely, and is now {aside.name}"))
         _bring_back(hidden, final)
     return found
 
@@ -138,8 +137,3 @@ def _take_over(old: Path, new: Path) -> None:
         shutil.copy2(path, new / name, follow_symlinks=False)
         if not path.is_symlink():
             sync(new / name)
-
-
-def _free(path: Path) -> Path:
-    names = itertools.chain([path], (path.with_name(f"{path.name}-{number}") for number in itertools.count(2)))
-    return next(name for name in names if not os.path.lexists(name))

@@ -19,13 +19,10 @@ MISSING = tuple(name for name in REMOVED if name not in TheirArguments.__datacla
 
 #: Another name for the same value.
 _RENAMED = {
-    "evaluation_strategy": "eval_strategy",
-    "per_gpu_train_batch_size": "per_device_train_batch_size",
-    "per_gpu_eval_batch_size": "per_device_eval_batch_size",
-    "torchdynamo": "torch_compile_backend",
-    "xpu_backend": "ddp_backend",
-    "push_to_hub_token": "hub_token",
-}
+    "evaluation_strategy": "eval_strategy", "per_gpu_train_batch_size": "per_device_train_batch_size",
+    "per_gpu_eval_batch_size": "per_device_eval_batch_size", "torchdynamo": "torch_compile_backend",
+    "xpu_backend": "ddp_backend", "push_to_hub_token": "hub_token",
+}  # fmt: skip
 #: A switch that today is one value of a field.
 _SWITCHES = {
     "no_cuda": ("use_cpu", True),
@@ -41,16 +38,9 @@ _ENTRIES = {
 }
 #: Names whose value a field of today holds once it was handed over.
 HANDED_OVER = {
-    *_RENAMED,
-    *_SWITCHES,
-    *_ENTRIES,
-    "warmup_ratio",
-    "push_to_hub_model_id",
-    "push_to_hub_organization",
-    "include_tokens_per_second",
-    "include_inputs_for_metrics",
-    "tpu_metrics_debug",
-}
+    *_RENAMED, *_SWITCHES, *_ENTRIES, "warmup_ratio", "push_to_hub_model_id", "push_to_hub_organization",
+    "include_tokens_per_second", "include_inputs_for_metrics", "tpu_metrics_debug",
+}  # fmt: skip
 _OPTIMISERS = {"adamw_hf": "adamw_torch", "adamw_apex_fused": "adamw_torch_fused"}
 #: warmup_steps=1.0 would be a single step.
 _ALL_STEPS = 1 - 1e-9
@@ -83,21 +73,21 @@ def refused_names(args: Any) -> list[str]:
     if given_value(args, "save_safetensors") is False:
         mistakes.append(
             "save_safetensors=False: models are always saved as safetensors, never pickled. Leave it out; for another "
-            "format save the model yourself with torch.save(model.state_dict(), …)."
+            "format use torch.save(model.state_dict(), …)."
         )
     for name in ("fp16_backend", "half_precision_backend"):
         if given_value(args, name) == "apex":
-            mistakes.append(f"{name}=apex: NVIDIA's apex is gone, torch does the same. Use fp16=True alone.")
+            mistakes.append(f"{name}=apex: NVIDIA's apex is gone; torch does the same. Use fp16=True alone.")
     if (past := given_value(args, "past_index")) is not None and past >= 0:
         mistakes.append(
-            f"past_index={past}: transformers no longer hands states on from batch to batch. Leave it out, or install "
+            f"past_index={past}: transformers no longer passes states from batch to batch. Leave it out, or install "
             "'transformers<5'."
         )
     if sharded := given_value(args, "sharded_ddp"):
         mistakes.append(f"sharded_ddp={sharded!r}: fairscale is gone. Use fsdp, which does the same.")
     if (parts := given_value(args, "tp_size")) is not None and parts > 1:
         mistakes.append(
-            f"tp_size={parts}: a model is now split when it is loaded. Leave it out, and load the model with "
+            f"tp_size={parts}: models are now split when they are loaded. Leave it out, and use "
             "from_pretrained(…, tp_plan='auto')."
         )
     return mistakes
@@ -159,7 +149,7 @@ def _warmup(args: Any) -> str | None:
     if ratio is None:
         return None
     if not 0 <= ratio <= 1:
-        return f"warmup_ratio={ratio}: it is a share of all steps, from 0 to 1. For a number of steps use warmup_steps."
+        return f"warmup_ratio={ratio}: it is a share of all steps, from 0 to 1. For a number of steps: warmup_steps"
     share = min(ratio, _ALL_STEPS)
     if 0 < args.warmup_steps < 1 and args.warmup_steps != share:
         return _contradiction("warmup_ratio", "warmup_steps", args.warmup_steps, ratio, "warmup_steps")
@@ -184,5 +174,4 @@ def _contradiction(name: str, place: str, now: Any, value: Any, today: str) -> s
 
 
 def plain(value: Any) -> Any:
-    """The word of an enum."""
     return getattr(value, "value", value)

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass
 class BestSoFar:
-    """Follows one metric. An equal value counts as better for keeping (later models saw more) but not for patience."""
+    """Follows one metric. A tie is no improvement: the earlier model is kept, and patience runs on.
+
+    A gain up to ``threshold`` is kept, but patience runs on too; as transformers does it.
+    """
 
     metric: str
     greater_is_better: bool
@@ -21,12 +24,12 @@ class BestSoFar:
     def update(self, value: float, step: int) -> bool:
         """Take a new evaluation; returns whether it is the one to keep."""
         gain = float("inf") if self.value is None else (value - self.value) * (1 if self.greater_is_better else -1)
-        if math.isnan(value):  # no number is no gain, and nothing to compare with later
+        if math.isnan(value):  # NaN is no gain, and nothing to compare with later
             gain = -float("inf")
         self.without_gain = 0 if gain > self.threshold else self.without_gain + 1
-        if gain >= 0:
+        if gain > 0:
             self.value, self.step = value, step
-        return gain >= 0
+        return gain > 0
 
     @property
     def should_stop(self) -> bool:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
 
 import numpy as np
 import torch
@@ -21,9 +20,11 @@ from pippin import cache
 from pippin.data.batches import evaluation_order, fixed_order
 from pippin.data.collate import Batch, Collator, labels_of, places_of, taken
 from pippin.data.encoding import Encoded
+from pippin.engine.group import SOLO, Group
 from pippin.engine.inference import MOST_ROWS
 from pippin.engine.memory import in_batches_that_fit
 from pippin.engine.repeatable import repeatable
+from pippin.engine.seeding import arithmetic
 from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.network import Network
@@ -42,6 +43,7 @@ def freeze(
     pads_left: bool = False,
     fresh: bool = False,
     reads: Reads = "first token",
+    group: Group = SOLO,
 ) -> None:
     """Freeze what the plan says. Where it is known what the head reads, batches carry the states of their rows.
 
@@ -50,7 +52,7 @@ def freeze(
     part = FrozenPart(network.model, frozen_layers(plan.execution.frozen.value))
     if not can_keep_states(family_of(network.model.config)[0] is not None, pads_left, reads):
         return  # the model is called as it is
-    features = Features(network, part, plan.execution.states.value, settings, fresh)
+    features = Features(network, part, plan.execution.states.value, settings, fresh, group)
     network.collate = WithStates(pad_lengths=network.collate.pad_lengths, features=features)
     network.frozen = part
 
@@ -58,10 +60,18 @@ def freeze(
 class Features:
     """The states of rows, one vector for each row or each token, on the CPU."""
 
-    def __init__(self, network: Network, part: FrozenPart, keep: str, settings: str = "", fresh: bool = False):
+    def __init__(
+        self,
+        network: Network,
+        part: FrozenPart,
+        keep: str,
+        settings: str = "",
+        fresh: bool = False,
+        group: Group = SOLO,
+    ):
         self.network, self.part, self.keep, self.settings, self.fresh = network, part, keep, settings, fresh
-        self.plain = network.collate
-        """Batches without states."""
+        self.group = group
+        self.plain = network.collate  # makes batches without states
         self.most_tokens = network.backend.traits.evaluation_tokens
         self._kept: dict[int, tuple[Encoded, torch.Tensor | None]] = {}
 
@@ -83,14 +93,22 @@ class Features:
         if self.keep == NOT_KEPT:
             return None
         if id(encoded) not in self._kept:
-            key = self._key(encoded)
-            found = None if self.fresh else _opened(cache.get(key))
-            self._kept[id(encoded)] = (encoded, self._make(encoded, key) if found is None else found)
+            self.make_ready(encoded)
         return self._kept[id(encoded)][1]
+
+    def make_ready(self, encoded: Encoded) -> None:
+        """Find or compute the states of these rows. Several processes do it together, so all must ask for it."""
+        if self.keep == NOT_KEPT or id(encoded) in self._kept:
+            return
+        key = self._key(encoded)
+        found = None if self.fresh else _opened(cache.get(key))
+        if self.group.agree(found is None):  # else all of them have them
+            found = self._make(encoded, key)
+        self._kept[id(encoded)] = (encoded, found)
 
     def _make(self, encoded: Encoded, key: str) -> torch.Tensor | None:
         if self.keep != ON_DISK:
-            states = self._computed(encoded)
+            states = self._shared(encoded)
             cache.put(key, {_name(states.dtype): _array(states)})
             return states
         batches = self._batches(encoded)
@@ -105,6 +123,18 @@ class Features:
                     array[places] = _array(states)
             del array  # the files are closed with the block
         return _opened(cache.get(key))
+
+    def _shared(self, encoded: Encoded) -> torch.Tensor:
+        """The states of all rows, of which each process computes some."""
+        if self.group.size == 1:
+            return self._computed(encoded)
+        own = np.arange(self.group.rank, len(encoded), self.group.size)
+        mine = self._computed(replace(taken(encoded, own), labels=None)) if len(own) else None
+        width, kind = next(each for each in self.group.gather(mine is not None and (mine.shape[1], mine.dtype)) if each)
+        states = torch.zeros(self._count(encoded), width, dtype=kind)
+        if mine is not None:
+            states[torch.from_numpy(self._places(encoded, own))] = mine
+        return torch.from_numpy(self.group.total(_array(states))).view(kind)
 
     def _computed(self, encoded: Encoded) -> torch.Tensor:
         """The states of all rows, in their order."""
@@ -138,7 +168,6 @@ class Features:
         return ((rows, len(rows)) for rows in evaluation_order(lengths, MOST_ROWS, self.most_tokens))
 
     def _states(self, encoded: Encoded, wanted: int) -> torch.Tensor:
-        """The states of the first rows, end to end."""
         if self.network.backend.traits.packed_attention == "groups" and len(encoded) < _FEWEST_ROWS:
             encoded = _with_short_rows(encoded, _FEWEST_ROWS - len(encoded))
         batch = replace(self.plain, equal_lengths=True)(encoded, np.arange(len(encoded)))
@@ -180,17 +209,12 @@ class Features:
             self.network.precision,
             self.settings,
             repr((collate.pad_lengths, collate.packs, collate.in_groups)),
-            # Other releases, processors and numbers of threads may differ in the last digit.
-            *(version(package) for package in ("torch", "transformers")),
-            torch.backends.cpu.get_cpu_capability(),
-            torch.get_num_threads(),
+            *arithmetic(self.network.backend).values(),
         )
 
 
 @dataclass(frozen=True)
 class WithStates(Collator):
-    """Batches that carry the states of their rows."""
-
     features: Features | None = None
 
     def __call__(self, encoded: Encoded, rows: np.ndarray) -> Batch:

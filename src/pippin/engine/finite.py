@@ -1,4 +1,4 @@
-"""Losses, gradients, weights and answers that are no numbers, told with the rows and the likely causes."""
+"""Losses, gradients, weights and answers that are NaN or infinite, told with the rows and the likely causes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MOST_ROWS = 32
 
 
 class NoAnswer(PippinError):
-    """A model with sound weights gives something that is no number."""
+    """A model with sound weights gives NaN or infinity."""
 
 
 @dataclass(frozen=True)
 class NotFinite:
-    """Makes the error that ends a run whose numbers are no numbers any more."""
+    """Makes the error that ends a run with NaN or infinity in it."""
 
     examples: Examples
     """What is trained on."""
@@ -42,16 +42,16 @@ class NotFinite:
         )
 
     def _causes(self, what: str, step: int) -> list[str]:
-        causes = ["a learning rate that is too high: try a tenth with --learning_rate"]
+        causes = ["too high a learning rate: try a tenth of it with --learning_rate"]
         if step == 1 and what == "loss":  # no weight has changed yet
-            causes = ["a model with broken weights: take another --model_name_or_path; too much --neftune_noise_alpha"]
+            causes = ["broken weights: choose another --model_name_or_path", "too high a --neftune_noise_alpha"]
         if self.precision == "fp16":
-            causes.append("numbers beyond float16's range: use --bf16 instead of --fp16, or neither")
+            causes.append("values beyond the range of fp16: use --bf16 instead of --fp16, or neither")
         return causes
 
 
 def require_finite(logits: np.ndarray, places: np.ndarray, encoded: Encoded, network: Network) -> None:
-    """Stop where a model's answer to one of these rows is no number: nothing that follows from it would be right."""
+    """Stop where a model's answer to one of these rows is NaN or infinite: nothing computed from it would be right."""
     bad = np.unique(places[~np.isfinite(logits).all(axis=1)])
     if len(bad):
         raise _no_answer(f"the model's answer to {_rows(encoded, bad)} is not finite (NaN or infinity)", network)
@@ -63,22 +63,20 @@ def require_finite_metrics(
     """The same for what is computed from finite answers, of which the ``largest`` can be too large for it."""
     bad = [name for name, value in metrics.items() if not np.isfinite(value)]
     if bad:
-        found = f"{' and '.join(bad)} cannot be computed, since they are beyond all numbers"
         row = _rows(encoded, np.array([place]))
-        raise _no_answer(f"{found}: the largest answer is {largest:g}, to {row}", network)
+        raise _no_answer(f"{' and '.join(bad)} overflow: the largest answer is {largest:g}, to {row}", network)
 
 
 def _no_answer(what: str, network: Network) -> NoAnswer:
-    device, precision = network.backend.kind, network.precision
-    causes = ["a model with broken weights, or one that too high a --learning_rate has spoilt"]
-    if precision in ("fp16", "bf16"):
-        causes.insert(0, f"numbers beyond the range of {precision}: leave --{precision} out")
-    if device != "cpu":
-        causes.insert(
-            0,
-            f"a fault of the device {device}: use the CPU (--use_cpu, for predict --device cpu) or another release of "
-            "torch; `pippin verify` compares the two",
+    backend, precision, causes = network.backend, network.precision, []
+    if backend.traits.is_gpu:
+        causes.append(
+            f"a fault of the device {backend.kind}: use the CPU (--use_cpu, for predict --device cpu) or another "
+            "release of torch; `pippin verify` compares the two"
         )
+    if precision in ("fp16", "bf16"):
+        causes.append(f"values beyond the range of {precision}: leave --{precision} out")
+    causes.append("broken weights, perhaps from training with too high a --learning_rate")
     return NoAnswer(f"{what}. Likely causes: {'; '.join(causes)}.")
 
 
@@ -95,11 +93,6 @@ def _listed(numbers: Sequence[int], places: np.ndarray, form: str = "{}") -> str
 
 
 def all_finite(model: torch.nn.Module) -> bool:
-    """Whether every weight is a number."""
     # The norm of a tensor is finite only where all of it is, and needs no room for a tensor of answers.
-    norms = [
-        torch.linalg.vector_norm(parameter.detach())
-        for parameter in model.parameters()
-        if parameter.is_floating_point()
-    ]
-    return bool(torch.isfinite(torch.stack(norms)).all())
+    weights = [parameter.detach() for parameter in model.parameters() if parameter.is_floating_point()]
+    return bool(torch.isfinite(torch.stack([torch.linalg.vector_norm(weight) for weight in weights])).all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from pippin.engine.memory import unless_it_is_too_much
 from pippin.engine.steps.eager import EagerStep
 
 
+@dataclass
 class FittingStep:
     """Cuts the rows of a step into micro-batches and runs it.
 
@@ -22,31 +24,20 @@ class FittingStep:
     to it. ``notice`` hears of each halving (`smaller_batches`) and of recomputing (`recomputing`).
     """
 
-    def __init__(
-        self,
-        step: EagerStep,
-        encoded: Encoded,
-        micro_batch: int,
-        notice: Callable[..., None],
-        micro_tokens: int = 0,
-        recompute: Callable[[], bool] = lambda: False,
-    ):
-        self.step, self.encoded, self.notice = step, encoded, notice
-        self.micro_batch = micro_batch
-        """Most rows that go through the model at once, by what was found so far."""
-        self.micro_tokens = micro_tokens
-        """About so many tokens go through it at once; 0: any number."""
-        self.recompute = recompute
-        """Makes the model recompute activations; False where it cannot, or does already."""
+    step: EagerStep
+    encoded: Encoded
+    micro_batch: int
+    """Most rows that go through the model at once, by what was found so far."""
+    notice: Callable[..., None]
+    micro_tokens: int = 0
+    """About so many tokens go through it at once; 0: any number."""
+    recompute: Callable[[], bool] = lambda: False
+    """Makes the model recompute activations; False where it cannot, or does already."""
 
     def __call__(self, rows: np.ndarray, number: int) -> tuple[torch.Tensor, torch.Tensor, int]:
         """Train on the rows of step ``number``; returns the loss, the gradient's norm and the tokens with padding."""
         backend = self.step.backend
         before = backend.random_state()
-
-        def work() -> tuple[torch.Tensor, torch.Tensor, int]:
-            batches = self._micro_batches(rows)
-            return *self.step.gradients(batches), sum(batch.tokens for batch in batches)
 
         def undo() -> None:
             self.step.undo()
@@ -54,9 +45,15 @@ class FittingStep:
 
         found = None
         while found is None:
-            found = unless_it_is_too_much(backend, work, lambda: self._take_less(rows, number), undo)
+            found = unless_it_is_too_much(
+                backend, lambda: self._gradients(rows, number), lambda: self._take_less(rows, number), undo
+            )
         self.step.update()
         return found
+
+    def _gradients(self, rows: np.ndarray, number: int) -> tuple[torch.Tensor, torch.Tensor, int]:
+        batches = self._micro_batches(rows)
+        return *self.step.gradients(batches), sum(batch.tokens for batch in batches)
 
     def repeat(self, rows: np.ndarray) -> None:
         """A step that failed, once more, for the search for the cause."""

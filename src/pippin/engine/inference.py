@@ -15,9 +15,11 @@ import torch
 from pippin.data.batches import evaluation_order, few_capacities, fixed_order
 from pippin.data.collate import Batch, Shapes, token_mask
 from pippin.data.encoding import Encoded
-from pippin.engine.finite import require_finite, require_finite_metrics
+from pippin.engine.finite import NoAnswer, require_finite, require_finite_metrics
+from pippin.engine.group import SOLO, Group
 from pippin.engine.memory import in_batches_that_fit
 from pippin.engine.repeatable import repeatable
+from pippin.engine.sharded import is_sharded
 from pippin.engine.steps.replays import Replays
 from pippin.machine.drivers.base import Backend
 from pippin.models.network import Network
@@ -45,13 +47,34 @@ class Inference:
     """Most padded tokens of a batch, by what did not fit so far; None: all did."""
     replays: Replays | None = None
     """Where the device records its work."""
+    group: Group = SOLO
+    """The processes that share the batches."""
 
     @property
     def backend(self) -> Backend:
         return self.network.backend
 
     def run(self, encoded: Encoded, take: Take, on_rows: Callable[[int], None] | None = None) -> Answers:
-        """Hand the logits of all rows to ``take``, some rows at a time; an error where one is NaN."""
+        """Hand the logits of rows to ``take``, some rows at a time; an error where one is NaN.
+
+        Of several processes each is given every so manieth batch, and what is wrong in one is raised in all.
+        """
+        if self.group.size == 1:
+            return self._run_own(encoded, take, on_rows)
+        trouble, answers = None, Answers(encoded, take, self.network)
+        try:
+            answers = self._run_own(encoded, take, on_rows)
+        except NoAnswer as error:
+            trouble = str(error)
+        found = self.group.gather((trouble, answers.batches, answers.largest, answers.largest_row))
+        for words, *_ in found:
+            if words:
+                raise NoAnswer(words)
+        answers.batches = sum(batches for _, batches, *_ in found)
+        *_, answers.largest, answers.largest_row = max(found, key=lambda each: each[2])
+        return answers
+
+    def _run_own(self, encoded: Encoded, take: Take, on_rows: Callable[[int], None] | None) -> Answers:
         model = self.network.model
         was_training = model.training
         model.eval()
@@ -63,6 +86,9 @@ class Inference:
                 self._order,
                 lambda rows, size: self._answer(encoded, rows, size),
                 lambda rows, size: self._shrink(encoded, rows, size),
+                self.group.rank,
+                self.group.size,
+                is_sharded(model),
             )
             for _, (rows, logits, tokens) in work:
                 answers.add(rows, logits, tokens)
@@ -85,6 +111,8 @@ class Inference:
         return batch.rows[: len(rows)], logits.flatten(0, 1), token_mask(batch, len(rows))
 
     def _shrink(self, encoded: Encoded, rows: np.ndarray, size: int) -> None:
+        if is_sharded(self.network.model):  # the others wait for this process's part of each layer
+            raise MemoryError("a batch of the evaluation does not fit; lower --per_device_eval_batch_size")
         if self.fitting_tokens is None and self.notice:
             self.notice("smaller_evaluation_batches")
         self.fitting_tokens = self._collate(encoded, np.resize(rows, size)).tokens // 2
@@ -144,8 +172,7 @@ class Answers:
     def __init__(self, encoded: Encoded, take: Take, network: Network) -> None:
         self.encoded, self.take, self.network = encoded, take, network
         self.batches = 0
-        self.largest, self.largest_row = -1.0, 0
-        """The answer that is furthest from nothing, and the row that it is to."""
+        self.largest, self.largest_row = -1.0, 0  # the answer that is furthest from nothing, and the row that it is to
         self.waiting: list[tuple[np.ndarray, torch.Tensor, np.ndarray | None]] = []
 
     def add(self, rows: np.ndarray, logits: torch.Tensor, tokens: np.ndarray | None) -> None:
@@ -155,7 +182,6 @@ class Answers:
             self.fetch()
 
     def fetch(self) -> None:
-        """Hand on what waits."""
         if not self.waiting:
             return
         rows = np.concatenate([rows for rows, _, _ in self.waiting])
@@ -174,8 +200,6 @@ class Answers:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came out of one evaluation."""
-
     metrics: dict[str, float]
     """The task's metrics and the loss, without a prefix."""
     scorer: Scorer
@@ -196,13 +220,22 @@ class Evaluation:
         return {f"{prefix}_{name}{suffix}": value for name, value in figures.items()}
 
 
+def score(
+    inference: Inference, encoded: Encoded, task: Task, on_rows: Callable[[int], None] | None = None
+) -> tuple[Scorer, Answers]:
+    """The answers to all rows, in every process."""
+    scorer = task.scorer(encoded)
+    answers = inference.run(encoded, scorer.add, on_rows)
+    if inference.group.size > 1:
+        scorer.share(inference.group.total)
+    return scorer, answers
+
+
 def evaluate(
     inference: Inference, encoded: Encoded, task: Task, on_rows: Callable[[int], None] | None = None
 ) -> Evaluation:
-    """Score a model on labelled rows."""
     start = time.perf_counter()
-    scorer = task.scorer(encoded)
-    answers = inference.run(encoded, scorer.add, on_rows)
+    scorer, answers = score(inference, encoded, task, on_rows)
     seconds = max(time.perf_counter() - start, 1e-9)
     metrics = scorer.metrics()
     require_finite_metrics(metrics, answers.largest, answers.largest_row, encoded, inference.network)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+#: A second Ctrl-C within this time may be the launcher's copy of the first.
+_ECHO_SECONDS = 2.0
 _ASK_TO_STOP = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -19,12 +22,18 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.signal = number
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: where the run stopped, without the frames."""
+        return [f"Interrupted: {self}"]
+
 
 class Interrupts:
     """While it lasts, the first signal is remembered instead of ending the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, tells: bool = True, echoed: bool = False) -> None:
+        """``tells``: whether a person is told. ``echoed``: a launcher hands on what the terminal has sent already."""
         self.received: int | None = None
+        self._tells, self._echoed, self._when = tells, echoed, 0.0
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -43,9 +52,13 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None and number == signal.SIGINT:
+            if self._echoed and time.monotonic() - self._when < _ECHO_SECONDS:
+                return
             raise KeyboardInterrupt
         if self.received is None:
-            self.received = number
+            self.received, self._when = number, time.monotonic()
+            if not self._tells:
+                return
             # Straight to the terminal, if that is still there: this may be in the middle of another write.
             with suppress(OSError):
-                os.write(2, f"\n{signal.Signals(number).name}: this step is finished and saved first …\n".encode())
+                os.write(2, f"\n{signal.Signals(number).name}: finishing and saving this step first …\n".encode())

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
+
+from pippin.data.batches import training_order
 from pippin.data.encoding import Encoded
 from pippin.engine.best import BestSoFar
 from pippin.engine.finite import NoAnswer, NotFinite
 from pippin.engine.fitting import FittingStep
+from pippin.engine.group import SOLO, Group
 from pippin.engine.inference import Evaluation
 from pippin.engine.interrupts import Interrupted, Interrupts
 from pippin.engine.meter import Meter
-from pippin.engine.order import steps_of
 from pippin.engine.repeatable import repeatable
+from pippin.engine.sharded import is_sharded, put_weights, whole
 from pippin.engine.snapshot import optimiser_state, random_state, restore_optimiser, restore_random_state
 from pippin.engine.steps.eager import EagerStep
 from pippin.errors import PippinError
@@ -34,8 +39,15 @@ class CheckpointSaver(Protocol):
     def is_due(self) -> bool:
         """Whether more than should be lost would be."""
 
-    def save(self, step: int, state: dict[str, Any], best_step: int | None, goes_on: bool = True) -> None:
-        """Keep the model and the state; in the background where training goes on."""
+    def save(
+        self,
+        step: int,
+        state: dict[str, Any],
+        best_step: int | None,
+        goes_on: bool = True,
+        weights: dict[str, Any] | None = None,
+    ) -> None:
+        """Keep the state and the model, or its ``weights``; in the background where training goes on."""
 
     def look(self) -> None:
         """Tell of a save that is done, and raise what went wrong in it."""
@@ -45,6 +57,9 @@ class CheckpointSaver(Protocol):
 
     def restore(self, step: int) -> str | None:
         """Put the weights of a step back into the model; returns what stands in the way, if anything."""
+
+    def weights_of(self, step: int) -> tuple[str | None, dict[str, Any]]:
+        """What stands in the way of a step's weights, if anything, and the weights."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +96,6 @@ class Progress:
 
 @dataclass(frozen=True)
 class Training:
-    """All that the loop works with."""
-
     plan: Plan
     backend: Backend
     step: EagerStep
@@ -95,6 +108,7 @@ class Training:
     saver: CheckpointSaver
     interrupts: Interrupts
     not_finite: NotFinite
+    group: Group = SOLO
     state: dict[str, Any] | None = None
     """Of the checkpoint that the run goes on from."""
     new_rates: bool = False
@@ -124,18 +138,19 @@ def train(job: Training) -> Outcome:
         if _is_due(plan.schedule.eval_steps.value, now, plan) and now.step >= plan.schedule.first_evaluation:
             is_best = _evaluate(job, now, meter)
         keeps_it = is_best and (plan.schedule.keeps_best or plan.schedule.saves_best)
-        if keeps_it or _is_due(plan.schedule.save_steps.value, now, plan) or job.saver.is_due():
+        signal, is_due = divmod(job.group.agree(2 * (job.interrupts.received or 0) + job.saver.is_due()), 2)
+        if keeps_it or _is_due(plan.schedule.save_steps.value, now, plan) or is_due:
             _save(job, now, meter)
         job.saver.look()
         if plan.memory.torch_empty_cache_steps and now.step % plan.memory.torch_empty_cache_steps == 0:
             job.backend.empty_cache()
         relief = job.backend.relieve()
         if relief is not None:
-            job.emit("relieved", step=now.step, before=relief.before, after=relief.after)
-        if job.interrupts.received is not None:
+            job.emit("relieved", step=now.step, before=relief[0], after=relief[1])
+        if signal:
             _save(job, now, meter, goes_on=False)
             message = f"stopped after step {now.step} of {plan.schedule.steps.value}, which is saved"
-            raise Interrupted(message, job.interrupts.received)
+            raise Interrupted(message, signal)
     job.backend.synchronize()
     job.saver.wait()
     meter.check_finite(job.step.model)
@@ -182,9 +197,10 @@ def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -
         _save(job, now, meter, goes_on=False)  # the weights are sound
         raise PippinError(f"{error} Step {now.step} of {job.plan.schedule.steps.value} is saved.") from None
     best = now.best if follow else None
-    improved = best is not None and best.update(evaluation.metrics[best.metric], now.step)
+    # A metric that these rows leave undefined is no gain.
+    improved = best is not None and best.update(evaluation.metrics.get(best.metric, math.nan), now.step)
     if job.step.metric_decides_rate:
-        job.step.schedule.step(evaluation.metrics[job.plan.schedule.best_metric.value or "loss"])
+        job.step.schedule.step(evaluation.metrics.get(job.plan.schedule.best_metric.value or "loss", math.nan))
     job.emit("evaluation", **_place(now), best=improved, **evaluation.results("eval"))
     if best is not None and best.should_stop:
         now.stopped_early = now.step < job.plan.schedule.steps.value
@@ -207,17 +223,24 @@ def _save(job: Training, now: Progress, meter: Meter, goes_on: bool = True) -> N
             "random": random_state(job.backend),
             **optimiser_state(job.step),
         }
-        job.saver.save(now.step, state, now.best.step if now.best and job.plan.schedule.keeps_best else None, goes_on)
+        best = now.best.step if now.best and job.plan.schedule.keeps_best else None
+        weights = whole(job.step.model.state_dict()) if is_sharded(job.step.model) else None
+        job.saver.save(now.step, state, best, goes_on, weights)
         if not goes_on:
             job.saver.wait()
 
 
 def _restore_best(job: Training, now: Progress) -> int:
-    """Leave the best weights in the model; returns their step."""
     best = now.best
     if best is None or not job.plan.schedule.keeps_best or best.step in (0, now.step):
         return now.step
-    problem = job.saver.restore(best.step)
+    if is_sharded(job.step.model):
+        problem, weights = job.group.share(job.saver.weights_of(best.step))
+        if problem is None:
+            put_weights(job.step.model, weights)
+    else:
+        problem = job.group.share(job.saver.restore(best.step))
+        job.group.share_weights(job.step.model)
     if problem is not None:
         job.emit("best_lost", step=best.step, why=problem)
         return now.step
@@ -230,3 +253,25 @@ def _place(now: Progress) -> dict[str, float]:
 
 def _is_due(interval: int, now: Progress, plan: Plan) -> bool:
     return interval > 0 and (now.step % interval == 0 or now.step == plan.schedule.steps.value)
+
+
+def steps_of(plan: Plan, lengths: np.ndarray, done: int = 0) -> Iterator[tuple[float, np.ndarray]]:
+    """The rows of each step after those that are done, and the epoch reached with it."""
+    epoch = passed = 0
+    while passed < plan.schedule.steps.value:
+        order = training_order(
+            lengths, plan.batches.batch_size.value, plan.batches.batching.value, plan.batches.order_seed, epoch
+        )
+        if plan.batches.drop_last:
+            order = _without_short_end(order, plan.batches.drop_last)
+        for place, rows in enumerate(order[: plan.schedule.steps.value - passed], 1):
+            passed += 1
+            if passed > done:
+                yield epoch + place / len(order), rows
+        epoch += 1
+
+
+def _without_short_end(order: list[np.ndarray], size: int) -> list[np.ndarray]:
+    """The batches without the rows that do not fill a last micro-batch; an epoch keeps at least one batch."""
+    whole = order[-1][: len(order[-1]) // size * size]
+    return [*order[:-1], *([whole] if len(whole) else [])] or order

@@ -42,23 +42,32 @@ def in_batches_that_fit(
     order: Order,
     work: Callable[[np.ndarray, int], T],
     halve: Callable[[np.ndarray, int], None],
+    rank: int = 0,
+    size: int = 1,
+    in_step: bool = False,
 ) -> Iterator[tuple[np.ndarray, T]]:
     """Batch by batch the rows and what the work on them gives; where one does not fit, the others go in smaller ones.
 
     ``work`` takes rows and the number that they are filled up to. ``halve`` hears of such a batch, and changes what
-    ``order`` gives from then on.
+    ``order`` gives from then on. Of several processes each takes every ``size``-th batch; those that work ``in_step``
+    with the others do one in vain where there is none for them.
     """
-    left = np.arange(len(lengths))
-    while len(left):
+    everything = list(order(lengths)) if len(lengths) else []
+    batches = everything[rank::size]
+    in_vain = -(-len(everything) // size) - len(batches) if in_step else 0
+    left = np.sort(np.concatenate([rows for rows, _ in batches])) if batches else np.arange(0)
+    while batches:
         done = [left[:0]]
-        for places, size in order(lengths[left]):
-            rows = left[places]
-            found = unless_it_is_too_much(backend, partial(work, rows, size), partial(_halved, halve, rows, size))
+        for rows, filled in batches:
+            found = unless_it_is_too_much(backend, partial(work, rows, filled), partial(_halved, halve, rows, filled))
             if found is None:
                 break
             done.append(rows)
             yield rows, found
         left = np.setdiff1d(left, np.concatenate(done))
+        batches = [(left[places], filled) for places, filled in order(lengths[left])] if len(left) else []
+    for _ in range(in_vain):
+        work(*everything[0])
 
 
 def _halved(halve: Callable[[np.ndarray, int], None], rows: np.ndarray, size: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,8 +12,63 @@ import torch
 from pippin.engine.finite import NotFinite, all_finite
 from pippin.engine.pace import Pace
 from pippin.engine.sleep import Clock, Gap, SleepWatch
-from pippin.engine.trace import Trace
 from pippin.machine.drivers.base import Backend
+
+
+class Trace:
+    """Loss and gradient norm of every step, kept on the device so that it need not wait; read many at a time.
+
+    A look stops at the first step whose loss or gradient is not finite.
+    """
+
+    #: Steps that may pass without a look.
+    room = 256
+
+    def __init__(self, backend: Backend, not_finite: NotFinite):
+        self.not_finite = not_finite
+        self.figures = torch.zeros(2, self.room, device=backend.device)
+        self.losses, self.norms = (figures.unbind() for figures in self.figures)  # views, one for each step
+        self.rows: list[np.ndarray] = []  # of each step since the last look
+        self.steps = 0
+        self.norm = 0.0  # the gradient's at the last look
+        # Added up step by step, so that it makes no difference when somebody looks.
+        self.total = self.window = 0.0
+        self.window_steps = 0
+
+    def add(self, loss: torch.Tensor, norm: torch.Tensor, rows: np.ndarray) -> None:
+        place = len(self.rows)
+        self.losses[place].copy_(loss)
+        self.norms[place].copy_(norm)
+        self.rows.append(rows)
+        self.steps += 1
+        if len(self.rows) == self.room:
+            self.look()
+
+    def look(self) -> None:
+        """Wait for the device and read what it has."""
+        if not self.rows:
+            return
+        losses, norms = self.figures.cpu().tolist()
+        pending, self.rows = self.rows, []
+        for place, rows in enumerate(pending):
+            step = self.steps - len(pending) + place + 1
+            if not math.isfinite(losses[place]):
+                raise self.not_finite("loss", step, rows)
+            # In float16 an infinite gradient is usual: the loss scaler leaves that step out.
+            if not math.isfinite(norms[place]) and self.not_finite.precision != "fp16":
+                raise self.not_finite("gradient", step, rows)
+            self.total += losses[place]
+            self.window += losses[place]
+        self.window_steps += len(pending)
+        self.norm = norms[len(pending) - 1]
+
+    def take_mean(self) -> float:
+        """The mean loss of the steps since the last call."""
+        self.look()
+        mean = self.window / max(self.window_steps, 1)
+        self.window, self.window_steps = 0.0, 0
+        return mean
+
 
 State = dict[str, float]
 #: What a resumed run goes on counting from.
@@ -39,8 +95,7 @@ class Meter:
         self.clock = clock or Clock()
         self.trace = Trace(backend, not_finite)
         self.started = self.clock.running()
-        self.earlier_seconds = 0.0
-        """Spent training before this process took the run up."""
+        self.earlier_seconds = 0.0  # spent training before this process resumed the run
         self.paused_seconds = self.lost_seconds = 0.0
         self.pace, self.watch = Pace(), SleepWatch(self.clock)
         self.rows = self.tokens = 0
@@ -53,7 +108,6 @@ class Meter:
         return self.trace.steps
 
     def add(self, loss: torch.Tensor, norm: torch.Tensor, rows: np.ndarray, tokens: int) -> None:
-        """One optimiser step on the rows at these places of the training split."""
         self.trace.add(loss, norm, rows)
         self.last_rows = rows
         self.rows += len(rows)
@@ -93,7 +147,7 @@ class Meter:
             "loss": loss,
             "grad_norm": self.trace.norm,
             "samples_per_second": round(self.window_rows / busy, 2),
-            "tokens_per_second": round(self.window_tokens / busy, 1),
+            **self._token_speed(busy),
             "memory": self.backend.memory_now() or 0,
             "seconds_left": round(self._seconds_left(), 1),
         }
@@ -101,12 +155,17 @@ class Meter:
         self.window_rows = self.window_tokens = 0
         return figures
 
+    def _token_speed(self, busy: float) -> dict[str, float]:
+        """Nothing where each row is one vector, as with a frozen core: no tokens run through the model."""
+        return (
+            {"tokens_per_second": round(self.window_tokens / busy, 1)} if self.window_tokens > self.window_rows else {}
+        )
+
     @property
     def peak_memory(self) -> int:
         return self.backend.memory_peak() or 0
 
     def finish(self) -> float:
-        """The mean loss over all steps."""
         self.trace.look()
         return self.trace.total / max(self.steps, 1)
 
@@ -123,7 +182,6 @@ class Meter:
         return {**counts, **{name: getattr(self.trace, name) for name in _TRACED}, "seconds": self.seconds}
 
     def restore(self, state: State) -> None:
-        """Go on from an earlier ``state``."""
         for name in _COUNTS:
             setattr(self, name, state[name])
         for name in _TRACED:

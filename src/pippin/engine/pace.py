@@ -39,8 +39,7 @@ class Pace:
     def __init__(self) -> None:
         self.steps = self.tokens = 0
         self.seconds = 0.0
-        self.opened = _Window(0, 0, 0.0)
-        """The run's figures when the present window began."""
+        self.opened = _Window(0, 0, 0.0)  # the run's figures when the present window began
         self.is_warm = False
         self.start: list[_Window] = []
         self.recent: deque[_Window] = deque(maxlen=_RECENT_WINDOWS)

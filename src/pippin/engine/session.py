@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,28 +12,39 @@ from pippin.data.collate import Shapes
 from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.data.examples import Examples
 from pippin.engine.best import BestSoFar
-from pippin.engine.features import freeze
+from pippin.engine.features import WithStates, freeze
 from pippin.engine.finite import NotFinite
 from pippin.engine.fitting import FittingStep
-from pippin.engine.inference import Evaluation, Inference, evaluate
+from pippin.engine.group import SOLO, Group
+from pippin.engine.inference import Evaluation, Inference, evaluate, score
 from pippin.engine.interrupts import Interrupts
 from pippin.engine.loop import CheckpointSaver, Emit, Outcome, Training, train
 from pippin.engine.network import network_for
 from pippin.engine.optimiser import make_optimiser, make_schedule
 from pippin.engine.seeding import seed_everything
+from pippin.engine.sharded import ShardedStep, is_sharded, shard, whole
+from pippin.engine.shards import SharedStep
 from pippin.engine.steps.captured import CapturedStep
 from pippin.engine.steps.compiled import Compiling
 from pippin.engine.steps.eager import EagerStep
 from pippin.engine.steps.in_backward import InBackwardStep
 from pippin.machine.awake import kept_awake
 from pippin.machine.drivers import get_backend
+from pippin.machine.drivers.base import Backend
+from pippin.machine.fallbacks import Fallbacks
 from pippin.models.training_mode import prepare_for_training, recompute_activations
 from pippin.models.used_rows import train_used_rows
 from pippin.plan.fits import IN_BACKWARD, RECOMPUTED
 from pippin.plan.frozen import NOTHING
 from pippin.plan.plan import Plan
+from pippin.plan.sharing import SPREAD
 from pippin.plan.steps import NEVER
-from pippin.tasks.base import Task
+from pippin.tasks.base import Scorer, Task
+
+
+def lacking_operators(plan: Plan, backend: Backend, tell: Callable[[str], None]) -> AbstractContextManager[Fallbacks]:
+    """Operators that the device lacks run on the CPU and are counted, unless none of that is wanted."""
+    return nullcontext(Fallbacks()) if plan.execution.mps_fallback == "off" else backend.counting_fallbacks(tell)
 
 
 class Session:
@@ -48,14 +60,19 @@ class Session:
         rows: EncodedSplits,
         load: Callable[[str | None], Any],
         is_trained: bool = False,
+        group: Group = SOLO,
     ):
         """``load`` gives the model, with the attention of that name."""
-        self.plan, self.task, self.rows = plan, task, rows
+        self.plan, self.task, self.rows, self.group = plan, task, rows, group
         self.backend = get_backend(plan.execution.device.value)
         if plan.execution.tf32 is not None:
             self.backend.set_tf32(plan.execution.tf32)
         seed_everything(plan.execution.seed, self.backend)  # the new head draws from here
-        self.model: Any = self.backend.place(load(plan.execution.attention))
+        model = load(plan.execution.attention)
+        group.share_weights(model)
+        if plan.execution.weights.value == SPREAD:
+            shard(model, self.backend.device, group.size)
+        self.model: Any = self.backend.place(model)
         self.network = network_for(plan, self.model, self.backend, plan.execution.precision.value, task.reads)
         if rows.train and plan.execution.frozen.value != NOTHING:
             freeze(
@@ -65,8 +82,11 @@ class Session:
                 rows.train.pad_left,
                 plan.execution.overwrite_cache,
                 task.reads,
+                group,
             )
-        self.inference = Inference(self.network, plan.batches.per_device_eval_batch_size)
+        self.inference = Inference(self.network, plan.batches.per_device_eval_batch_size, group=group)
+        self.finished_weights: dict[str, Any] = {}
+        """For the model's save_pretrained, where this process holds only a part of it."""
         self._recomputes = plan.memory.activations.value == RECOMPUTED
         self.step = self._make_step() if rows.train and not is_trained else None
 
@@ -84,6 +104,7 @@ class Session:
         """
         assert self.rows.train is not None
         assert self.step is not None
+        self._make_ready(self.rows.train)
         seed_everything(self.plan.execution.seed, self.backend)  # dropout draws from here on, whatever loading drew
         emit("started", steps=self.plan.schedule.steps.value)
         if isinstance(self.step, CapturedStep) and self.plan.execution.compiled.value != NEVER:
@@ -94,7 +115,7 @@ class Session:
             kept_awake(self.plan.execution.keep_awake, lambda: emit("kept_awake")),
             self.backend.watching_memory(),
             self.backend.own_stream(),
-            Interrupts() as interrupts,
+            Interrupts(tells=self.group.is_first, echoed=self.group.size > 1) as interrupts,
         ):
             outcome = train(
                 Training(
@@ -108,20 +129,27 @@ class Session:
                     emit=emit,
                     saver=saver,
                     interrupts=interrupts,
+                    group=self.group,
                     not_finite=NotFinite(examples, self.task.suspects, self.plan.execution.precision.value),
                     state=state,
                     new_rates=new_rates,
                 )
             )
+        if is_sharded(self.model):
+            self.finished_weights = {"state_dict": whole(self.model.state_dict())}
         emit("trained", step=outcome.steps, kept=outcome.best_step)
         return outcome
 
     def evaluate(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> Evaluation:
-        """Score the model on labelled rows."""
+        self._make_ready(encoded)
         return evaluate(self.inference, encoded, self.task, on_rows)
 
+    def predict(self, encoded: Encoded, on_rows: Callable[[int], None] | None = None) -> Scorer:
+        """The answers to rows without labels."""
+        self._make_ready(encoded)
+        return score(self.inference, encoded, self.task, on_rows)[0]
+
     def evaluate_all(self) -> dict[str, Evaluation]:
-        """Scores on every validation split."""
         return {name: self.evaluate(encoded) for name, encoded in self.rows.validation.items()}
 
     def fitting(self, notice: Emit) -> FittingStep:
@@ -129,7 +157,18 @@ class Session:
         assert self.rows.train is not None
         assert self.step is not None
         size, tokens = self.plan.batches.micro_batch.value, self.plan.batches.micro_tokens.value
-        return FittingStep(self.step, self.rows.train, size, notice, tokens, self._recompute_activations)
+        parts = (self.step, self.rows.train, size, notice, tokens, self._recompute_activations)
+        if self.plan.execution.weights.value == SPREAD:
+            return ShardedStep(*parts, group=self.group)
+        shards = self.plan.execution.shards.value
+        if self.group.size == 1 and not shards:
+            return FittingStep(*parts)
+        return SharedStep(*parts, group=self.group, shards=shards, seed=self.plan.execution.seed)
+
+    def _make_ready(self, encoded: Encoded) -> None:
+        """What a frozen part gives for these rows is computed by all processes, before any of them needs it."""
+        if isinstance(self.network.collate, WithStates) and self.network.collate.features:
+            self.network.collate.features.make_ready(encoded)
 
     def _best(self) -> BestSoFar | None:
         plan = self.plan

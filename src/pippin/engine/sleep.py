@@ -26,8 +26,6 @@ class Clock:
 
 @dataclass(frozen=True)
 class Gap:
-    """Time in which nothing was computed."""
-
     seconds: float
     sure: bool
     """Whether the clocks show that the computer slept; else one step took far too long."""
@@ -45,7 +43,6 @@ class SleepWatch:
         self.last_was_long = False
 
     def after_step(self) -> Gap | None:
-        """Call this when a step is done."""
         seconds, slept = self._look()
         usual = median(self.steps) if len(self.steps) >= _ENOUGH_STEPS else None
         self.steps.append(seconds)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from pippin.engine.sharded import part_of, whole
 from pippin.engine.steps.eager import EagerStep
 from pippin.machine.drivers.base import Backend
 from pippin.models.used_rows import UsedRows
@@ -21,7 +23,8 @@ def optimiser_state(step: EagerStep) -> State:
     packed = step.optimiser.state_dict()
     return {
         "optimiser": {
-            names[place]: _of_all_words(step, names[place], state) for place, state in packed["state"].items()
+            names[place]: _for_words(step, names[place], whole(state), UsedRows.expanded)
+            for place, state in packed["state"].items()
         },
         "rates": [group["lr"] for group in packed["param_groups"]],
         "schedule": step.schedule.state_dict(),
@@ -33,7 +36,13 @@ def restore_optimiser(step: EagerStep, state: State, new_rates: bool) -> None:
     """Put the state back. With ``new_rates`` the schedule is the new one, at the old place."""
     places = {name: place for place, name in _parameter_names(step).items()}
     own = step.optimiser.state_dict()
-    by_place = {places[name]: _of_used_words(step, name, tensors) for name, tensors in state["optimiser"].items()}
+    by_place = {
+        places[name]: {
+            key: part_of(tensor, step.parameters[places[name]])
+            for key, tensor in _for_words(step, name, tensors, UsedRows.compacted).items()
+        }
+        for name, tensors in state["optimiser"].items()
+    }
     # The groups stay those of now: their rates and decays may have been changed on purpose.
     step.optimiser.load_state_dict({"state": by_place, "param_groups": own["param_groups"]})
     if step.scaler and state["scaler"]:
@@ -51,7 +60,6 @@ def restore_optimiser(step: EagerStep, state: State, new_rates: bool) -> None:
 
 
 def random_state(backend: Backend) -> State:
-    """Every generator that training draws from."""
     python, numpy = random.getstate(), np.random.get_state(legacy=False)
     return {
         "python": python,
@@ -69,20 +77,12 @@ def restore_random_state(backend: Backend, state: State) -> None:
     backend.set_random_state(state["torch"])
 
 
-def _of_all_words(step: EagerStep, name: str, tensors: State) -> State:
-    """An optimiser's tensors as for a model whose word vectors are all trained: checkpoints know no other."""
-    rows = _used_rows(step, name)
-    return tensors if rows is None else {key: rows.expanded(t) if t.ndim else t for key, t in tensors.items()}
-
-
-def _of_used_words(step: EagerStep, name: str, tensors: State) -> State:
-    rows = _used_rows(step, name)
-    return tensors if rows is None else {key: rows.compacted(t) if t.ndim else t for key, t in tensors.items()}
-
-
-def _used_rows(step: EagerStep, name: str) -> UsedRows | None:
+def _for_words(step: EagerStep, name: str, tensors: State, change: Callable[..., torch.Tensor]) -> State:
+    """A parameter's state: expanded as if all word vectors were trained, as checkpoints know it, or compacted again."""
     module = step.model.get_submodule(name.rpartition(".")[0])
-    return module if isinstance(module, UsedRows) else None
+    if not isinstance(module, UsedRows):
+        return tensors
+    return {key: change(module, tensor) if tensor.ndim else tensor for key, tensor in tensors.items()}
 
 
 def _parameter_names(step: EagerStep) -> dict[int, str]:

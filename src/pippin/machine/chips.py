@@ -29,7 +29,6 @@ class Chip:
         return int(self.name.split()[1][1:])
 
     def with_cores(self, cores: int) -> Chip:
-        """The same chip with fewer GPU cores."""
         return replace(self, gpu_cores=cores, tera_flops=self.tera_flops * cores / self.gpu_cores)
 
 
@@ -62,7 +61,7 @@ def find_chip(name: str) -> Chip:
     """By a name such as m1-pro, `M1 Pro` or `Apple M1 Pro`."""
     key = name.lower().removeprefix("apple").strip().replace(" ", "-").replace("_", "-")
     if key not in CHIPS:
-        raise PippinError(f"--chip {name}: there are {', '.join(CHIPS)}." + nearest(key, list(CHIPS), "--chip "))
+        raise PippinError(f"--chip {name}: choose from {', '.join(CHIPS)}." + nearest(key, list(CHIPS), "--chip "))
     return CHIPS[key]
 
 

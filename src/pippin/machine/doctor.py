@@ -18,7 +18,7 @@ _REINSTALL_TORCH = "pip install --force-reinstall --no-cache-dir torch"
 #: How a wheel names its system and its processor -> how Python names them.
 _WHEEL_SYSTEMS = {"macosx": "Darwin", "manylinux": "Linux", "linux": "Linux", "win": "Windows"}
 _SAME_PROCESSOR = {"aarch64": "arm64", "amd64": "x86_64"}
-_RUST_HINT = " (if pip asks for Rust, it has no ready build for this Python: upgrade pip, or take Python 3.12)"
+_RUST_HINT = " (if pip asks for Rust, there is no wheel for this Python: upgrade pip or use Python 3.12)"
 _LITTLE_MEMORY = 8 * 2**30
 
 
@@ -50,10 +50,10 @@ def _python_version(machine: Machine) -> Check:
 
 def _torch(machine: Machine) -> Check:
     if machine.torch == MISSING:
-        return Check("torch", BAD, MISSING, "nothing trains without it", "pip install torch")
+        return Check("torch", BAD, MISSING, "Pippin needs it to train", "pip install torch")
     state = machine.packages.get("torch", machine.torch)
     if state.startswith("broken"):
-        return Check("torch", BAD, state, "it is installed and cannot be imported", _REINSTALL_TORCH)
+        return Check("torch", BAD, state, "it is installed but cannot be imported", _REINSTALL_TORCH)
     if release(machine.torch) < OLDEST_TORCH:
         return Check("torch", BAD, machine.torch, "Pippin needs torch 2.5", _newer_torch(machine))
     return Check("torch", OK, f"{machine.torch}, built for {', '.join(machine.torch_builds) or 'the CPU'}")
@@ -64,7 +64,7 @@ def _newer_torch(machine: Machine) -> str:
     install = 'pip install "torch>=2.5"'
     if machine.system != "Darwin" or machine.architecture == "arm64":
         return install
-    return f"First put Python right, as said above; then: {install}" if is_arm(machine) else "See the processor above."
+    return f"Fix Python first, as described above; then: {install}" if is_arm(machine) else "See the processor above."
 
 
 def _wheel(machine: Machine) -> Iterator[Check]:
@@ -75,12 +75,12 @@ def _wheel(machine: Machine) -> Iterator[Check]:
         return
     python, processor = _family(machine.architecture), _family(machine.native_architecture or machine.architecture)
     if system != machine.system:
-        yield Check("torch wheel", BAD, wheel, f"it is a build for {system}, not for this system", _REINSTALL_TORCH)
+        yield Check("torch wheel", BAD, wheel, f"it was built for {system}, not for this system", _REINSTALL_TORCH)
     elif wheel.endswith("universal2") or _family(wheel).endswith(processor):
         yield Check("torch wheel", OK, wheel)
     else:
-        why = f"it is a build for another processor than this one ({processor})"
-        first = "First put Python right, as said above; then: " if python != processor else ""
+        why = f"it was built for another processor; this one is {processor}"
+        first = "Fix Python first, as described above; then: " if python != processor else ""
         yield Check("torch wheel", BAD, wheel, why, first + _REINSTALL_TORCH)
 
 
@@ -95,18 +95,18 @@ def _cards(machine: Machine) -> Iterator[Check]:
     cards = [device for device in machine.devices if device.is_gpu]
     for card in cards:
         if card.trouble:
-            todo = "Check the driver with `nvidia-smi`, and that torch's CUDA fits it."
+            todo = "Check the driver with `nvidia-smi`, and that it supports torch's CUDA version."
             yield Check("GPU", BAD, f"{card.name}: {card.trouble}", "a small training step on it failed", todo)
         else:
             size = f", {memory(card.memory_bytes)}" if card.memory_bytes else ""
             bf16 = "bfloat16" if card.bf16 else "no bfloat16: use --fp16 for half precision"
-            tried = "" if card.trouble is None else "; a small training step on it was right"
+            tried = "" if card.trouble is None else "; a small training step gave the right result"
             yield Check("GPU", OK, f"{card.name}{size}, {bf16}{tried}")
     if not cards and CUDA in machine.torch_builds:
-        why = "torch was built for CUDA and finds no card; training runs on the CPU"
-        yield Check("GPU", NOTE, "none found", why, "Where there is a card: check the driver with `nvidia-smi`.")
+        why = "torch was built for CUDA but finds no GPU; training runs on the CPU"
+        yield Check("GPU", NOTE, "none found", why, "If there is one, check the driver with `nvidia-smi`.")
     elif not cards:
-        todo = "Where there is an NVIDIA card: take the CUDA build from https://pytorch.org/get-started/locally"
+        todo = "If there is an NVIDIA GPU, install the CUDA build: https://pytorch.org/get-started/locally"
         yield Check("GPU", NOTE, "none", "this torch is a CPU build; training runs on the CPU", todo)
 
 
@@ -116,7 +116,7 @@ def _cpu(machine: Machine) -> Iterator[Check]:
             why = "a small training step on it failed, so torch itself is damaged"
             yield Check("CPU", BAD, device.trouble, why, _REINSTALL_TORCH)
         elif not device.is_gpu:
-            yield Check("CPU", OK, "a small training step on it was right")
+            yield Check("CPU", OK, "a small training step gave the right result")
 
 
 def _memory(machine: Machine) -> Iterator[Check]:
@@ -134,7 +134,7 @@ def _packages(machine: Machine) -> Iterator[Check]:
         if state == MISSING:
             yield Check(name, BAD, MISSING, "Pippin needs it", f"pip install {name}{hint}")
         elif state is not None and state.startswith("broken"):
-            why = "it is installed and cannot be imported"
+            why = "it is installed but cannot be imported"
             yield Check(name, BAD, state, why, f"pip install --force-reinstall --no-cache-dir {name}{hint}")
         elif state is not None:
             fine.append(f"{name} {state}")

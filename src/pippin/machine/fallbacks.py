@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class Fallback:
-    """The cost of one operator."""
-
     calls: int
     seconds: float
     share: float = 0.0
@@ -18,8 +16,6 @@ class Fallback:
 
 @dataclass
 class Fallbacks:
-    """Counted while a job runs."""
-
     operators: dict[str, Fallback] = field(default_factory=dict)
     """By name, as torch writes it: aten::cumsum."""
     started: float = field(default_factory=time.perf_counter)

@@ -327,7 +327,6 @@ def safe_attention(mac: MacFacts | None, work: Work) -> str | None:
 
 
 def precision_problems(mac: MacFacts) -> dict[str, str]:
-    """Why a Mac cannot train in a precision on its GPU."""
     problems = {}
     if release(mac.macos) < (14, 0):
         problems["bf16"] = "bfloat16 on the Apple GPU needs macOS 14 or newer"

@@ -27,11 +27,11 @@ def known_problems(machine: Machine) -> Iterator[Check]:
     ]
     if wrong:
         names = ", ".join(hazard.name for hazard in wrong)
-        why = "their results are wrong without an error; Pippin works round each, or refuses the job, but others do not"
+        why = "wrong results without an error; Pippin works around each or refuses the job, but other programs do not"
         todo = _cure(machine, max(hazard.fixed_in for hazard in wrong if hazard.fixed_in), None)
         yield Check("known faults", NOTE, f"{here}: {names}", why, todo)
     if not met and not wrong:
-        yield Check("known problems", OK, f"none that a newer release than {here} would mend")
+        yield Check("known problems", OK, f"none that a release newer than {here} would fix")
 
 
 def _cure(machine: Machine, torch: tuple[int, ...] | None, macos: tuple[int, ...] | None, way_round: str = "") -> str:

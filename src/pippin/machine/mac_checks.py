@@ -39,7 +39,9 @@ def _processor(machine: Machine) -> Check:
     if is_arm(machine):
         return Check("processor", OK, name)
     why = f"the Apple GPU needs Apple silicon, and torch for Intel Macs ended with {_LAST_INTEL_TORCH}"
-    return Check("processor", BAD, f"{name} (Intel)", why, "Train on another computer: Pippin needs torch 2.5.")
+    return Check(
+        "processor", BAD, f"{name} (Intel)", why, "Train on another computer: Pippin needs torch 2.5 or newer."
+    )
 
 
 def _python_architecture(machine: Machine) -> Check:
@@ -48,7 +50,7 @@ def _python_architecture(machine: Machine) -> Check:
     found = f"{machine.python}, {machine.architecture}"
     if not is_arm(machine):
         return Check("Python", NOTE, found, "right for an Intel Mac")
-    why = "this Python is translated by Rosetta, and torch cannot reach the GPU from it"
+    why = "this Python runs under Rosetta, where torch cannot use the GPU"
     if machine.in_conda:
         todo = "CONDA_SUBDIR=osx-arm64 conda create -n pippin python=3.12 && conda activate pippin"
         todo += " && conda config --env --set subdir osx-arm64"
@@ -74,19 +76,19 @@ def _macos(machine: Machine) -> Check:
 def _gpu(machine: Machine) -> Check:
     device = next((device for device in machine.devices if device.mac), None)
     if device is not None and device.trouble:
-        todo = "Update torch; if it stays, report it to PyTorch with this text."
+        todo = "Update torch; if the problem remains, report it to PyTorch with this text."
         return Check("Apple GPU", BAD, device.trouble, "a small training step on it failed", todo)
     if device is not None:
-        tried = "torch uses it, and a small training step on it was right"
-        return Check("Apple GPU", OK, "torch finds it; nothing was tried on it" if device.trouble is None else tried)
+        tried = "torch uses it; a small training step gave the right result"
+        return Check("Apple GPU", OK, "torch finds it; not tested" if device.trouble is None else tried)
     if MPS not in machine.torch_builds:
         if not is_arm(machine):
             why = "Intel Macs have none that torch can use"
             return Check("Apple GPU", BAD, "none", why, "See the processor above.")
         why = "this torch was built without it (an x86_64 or a conda build)"
         return Check("Apple GPU", BAD, "not built", why, "pip install --force-reinstall torch, in an arm64 Python")
-    why = "torch was built for it and does not find it; macOS is too old, or there is no GPU (a virtual machine)"
-    return Check("Apple GPU", BAD, "not available", why, "Put right what stands above, then try again.")
+    why = "torch supports it but does not find it: macOS is too old, or this is a virtual machine without a GPU"
+    return Check("Apple GPU", BAD, "not available", why, "Fix the problems above, then try again.")
 
 
 def _bfloat16(machine: Machine) -> Check:
@@ -99,17 +101,17 @@ def _bfloat16(machine: Machine) -> Check:
 def _fallback(machine: Machine) -> Check:
     value = machine.variables.get(FALLBACK_VARIABLE)
     if value is None and machine.torch_was_loaded:
-        why = "torch reads it once, when it is imported: operators that the GPU lacks may stop a run in this Python"
+        why = "torch reads it only when it is imported: operators that the GPU lacks may stop a run in this Python"
         todo = f"Before the first import of torch: import os; os.environ['{FALLBACK_VARIABLE}'] = '1'"
         return Check("fallback", NOTE, "torch was imported without it; setting it now comes too late", why, todo)
     if value is None:
-        return Check("fallback", OK, "operators that the GPU lacks run on the CPU: the pippin command sees to it")
+        return Check("fallback", OK, "operators that the GPU lacks run on the CPU")
     found, cure = f"{FALLBACK_VARIABLE}={value}", f"export {FALLBACK_VARIABLE}=1"
     if value and not is_fallback_value(value):
-        return Check("fallback", BAD, found, "torch takes only a number there, and does not start", cure)
+        return Check("fallback", BAD, found, "torch accepts only a number here, and fails to start", cure)
     if value and int(value):
         return Check("fallback", OK, found)
-    why = "operators that the GPU lacks stop other programs; the pippin command goes by --mps_fallback alone"
+    why = "operators that the GPU lacks stop other programs; pippin itself follows --mps_fallback"
     return Check("fallback", NOTE, found, why, cure)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pippin.errors import PippinError
@@ -13,8 +14,6 @@ MISSING = "missing"
 
 @dataclass(frozen=True)
 class Hub:
-    """The Hugging Face Hub and its cache, as seen from here."""
-
     address: str
     cache: str
     """The folder of downloaded models, the home folder written as ~."""
@@ -47,7 +46,11 @@ class Machine:
     missing: dict[str, str] = field(default_factory=dict)
     """Why there is no device of a kind, and what to do."""
     processes: int = 1
-    """How many the job was started as, by torchrun and its like."""
+    """How many the job was started as."""
+    local_processes: int = 1
+    """How many of them share this computer's memory."""
+    launcher: str = ""
+    """By whom: torchrun, srun or their like; empty where it was started alone."""
     native_architecture: str = ""
     """Of the processor itself, which may differ from Python's under Rosetta; empty when unknown."""
     chip: str = ""
@@ -77,13 +80,17 @@ class Machine:
         if not present:
             why = self.missing.get(kind, f"there is no {kind} device")
             others = ", ".join(dict.fromkeys(device.kind for device in self.devices))
-            raise PippinError(f"--device {name}: {why}. Here there is: {others}.")
+            raise PippinError(f"--device {name}: {why}. Available here: {others}.")
         if index and int(index) >= len(present):
             raise PippinError(f"--device {name}: there are only {len(present)}, numbered from 0.")
         return present[int(index or 0)]
 
 
-def is_offline(variables: dict[str, str]) -> bool:
-    """Whether the environment tells the Hub's client to stay away from the network."""
-    asked = variables.get("HF_HUB_OFFLINE") or variables.get("TRANSFORMERS_OFFLINE") or ""
-    return asked.upper() in ("1", "ON", "YES", "TRUE")
+def offline_by(variables: Mapping[str, str]) -> str:
+    """The variable that tells the Hub's client to stay away from the network; empty where none does."""
+    name = "HF_HUB_OFFLINE" if variables.get("HF_HUB_OFFLINE") else "TRANSFORMERS_OFFLINE"
+    return name if variables.get(name, "").upper() in ("1", "ON", "YES", "TRUE") else ""
+
+
+def is_offline(variables: Mapping[str, str]) -> bool:
+    return bool(offline_by(variables))

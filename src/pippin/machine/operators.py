@@ -3,7 +3,7 @@
 The table beside this file was read out of torch's own list of operators, `native_functions.yaml`, in the macOS wheel
 of each release (`tools/make_operators.py`). No Mac was needed, and no torch is imported here.
 
->>> coverage("aten::cumsum", "1.13.1"), coverage("cumsum", "2.0.0")
+>>> table("1.13.1").coverage("aten::cumsum"), table("2.0.0").coverage("cumsum")
 (<Coverage.FALLBACK: 'fallback'>, <Coverage.NATIVE: 'native'>)
 >>> first_native("cumsum")
 '2.0.0'
@@ -19,7 +19,6 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 from pippin.errors import PippinError, nearest
 
@@ -30,39 +29,26 @@ FORMAT = 1
 class Coverage(str, Enum):
     """What happens when an operator meets tensors on the Apple GPU."""
 
-    NATIVE = "native"
-    """Runs there."""
-    COMPOSITE = "composite"
-    """Made of other operators, which run there or not: judge those too."""
-    ALWAYS_CPU = "always_cpu"
-    """Copied to the CPU and back, whatever the environment says."""
+    NATIVE = "native"  # runs there
+    COMPOSITE = "composite"  # made of other operators, which run there or not: judge those too
+    ALWAYS_CPU = "always_cpu"  # copied to the CPU and back, whatever the environment says
     FALLBACK = "fallback"
     """Copied to the CPU and back with PYTORCH_ENABLE_MPS_FALLBACK=1; NotImplementedError without it."""
-    NEVER = "never"
-    """Raises with and without the variable."""
+    NEVER = "never"  # raises with and without the variable
 
 
 class Fact(str, Enum):
     """What a release registers for an operator. The letters are those of the data file."""
 
-    MPS = "m"
-    """A kernel of its own, or of the operator that it delegates to."""
-    CPU = "c"
-    """The same for the CPU."""
-    IMPLICIT = "i"
-    """Composite, differentiated through its parts."""
-    EXPLICIT = "e"
-    """Composite, with a derivative of its own."""
-    EXPLICIT_NON_FUNCTIONAL = "n"
-    """As explicit, for operators that return views or write in place."""
-    STRUCTURED = "s"
-    """Others delegate to it."""
-    ALWAYS_CPU = "A"
-    """Not in the yaml: registered with the CPU fallback."""
-    HAND_NATIVE = "H"
-    """Not in the yaml: registered with a kernel."""
-    REFUSES = "R"
-    """Not in the yaml: registered with a function that only raises."""
+    MPS = "m"  # a kernel of its own, or of the operator that it delegates to
+    CPU = "c"  # the same for the CPU
+    IMPLICIT = "i"  # composite, differentiated through its parts
+    EXPLICIT = "e"  # composite, with a derivative of its own
+    EXPLICIT_NON_FUNCTIONAL = "n"  # as explicit, for operators that return views or write in place
+    STRUCTURED = "s"  # others delegate to it
+    ALWAYS_CPU = "A"  # not in the yaml: registered with the CPU fallback
+    HAND_NATIVE = "H"  # not in the yaml: registered with a kernel
+    REFUSES = "R"  # not in the yaml: registered with a function that only raises
 
 
 COMPOSITE = frozenset({Fact.IMPLICIT, Fact.EXPLICIT, Fact.EXPLICIT_NON_FUNCTIONAL})
@@ -75,8 +61,6 @@ class UnknownOperator(LookupError):
 
 @dataclass(frozen=True)
 class Operator:
-    """One overload in one release."""
-
     facts: frozenset[Fact]
     delegate: str = ""
     """The `.out` overload that does the work, where torch generates this one from it."""
@@ -112,10 +96,6 @@ class OperatorTable:
             return Coverage.COMPOSITE
         return Coverage.FALLBACK if Fact.CPU in facts else Coverage.NEVER
 
-    def reported_name(self, operator: str) -> str:
-        """The name in torch's warning or error: the `.out` overload for an operator generated from it."""
-        return f"aten::{self._worker(operator)}"
-
     def _worker(self, operator: str) -> str:
         """The overload whose kernel is asked for in the end."""
         name = self._find(operator)
@@ -142,24 +122,6 @@ class OperatorTable:
         raise UnknownOperator(f"torch {self.release} has no operator aten::{name}.{hint}")
 
 
-class KnownRelease(NamedTuple):
-    """The row of the table that stands for a release."""
-
-    release: str
-    note: str
-    """What to tell the user when it is a guess; else empty."""
-
-
-def coverage(operator: str, release: str) -> Coverage:
-    """What happens to an operator such as `aten::add.Tensor` on the Apple GPU with this torch release."""
-    return table(release).coverage(operator)
-
-
-def reported_name(operator: str, release: str | None = None) -> str:
-    """The name that torch prints when it cannot run an operator; by the newest release where none is given."""
-    return table(release or releases()[-1]).reported_name(operator)
-
-
 def first_native(operator: str, since: str | None = None) -> str | None:
     """The first release with a kernel for the Apple GPU, of all or of `since` and newer; None where none has it."""
     name = operator.removeprefix("aten::")
@@ -171,16 +133,15 @@ def first_native(operator: str, since: str | None = None) -> str | None:
 
 
 def releases() -> tuple[str, ...]:
-    """The releases in the table, the oldest first."""
     return _data()[0]
 
 
 @cache
-def nearest_release(release: str) -> KnownRelease:
-    """The newest release in the table that is not newer than this one.
+def nearest_release(release: str) -> tuple[str, str]:
+    """The newest release in the table that is not newer than this one; and what to say where that is a guess.
 
     >>> nearest_release("2.4.1+cpu")
-    KnownRelease(release='2.4.0', note='')
+    ('2.4.0', '')
     """
     known = releases()
     older = [each for each in known if _numbers(each) <= _numbers(release)]
@@ -189,17 +150,17 @@ def nearest_release(release: str) -> KnownRelease:
             f"torch {release} cannot use the Apple GPU; that came with {known[0]}. Install a newer torch."
         )
     note = f"torch {release} is newer than Pippin's table of operators; judged as {known[-1]}"
-    return KnownRelease(older[-1], note if _numbers(release)[:2] > _numbers(known[-1])[:2] else "")
+    return older[-1], note if _numbers(release)[:2] > _numbers(known[-1])[:2] else ""
 
 
 def table(release: str) -> OperatorTable:
     """The shipped table of a release, or of the one that stands for it."""
-    return _table(nearest_release(release).release)
+    return _table(nearest_release(release)[0])
 
 
 def operators_of(release: str) -> OperatorTable:
     """The operators of a running torch: the shipped table, or torch's own files where it is newer than that."""
-    return installed() if nearest_release(release).note else table(release)
+    return installed() if nearest_release(release)[1] else table(release)
 
 
 @cache
@@ -273,6 +234,6 @@ def _table(release: str) -> OperatorTable:
 def _numbers(release: str) -> tuple[int, int, int]:
     found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", release)
     if not found:
-        raise PippinError(f"{release!r} is no torch release; they look like 2.13.0.")
+        raise PippinError(f"{release!r} is not a torch release such as 2.13.0.")
     major, minor, patch = found.groups(default="0")
     return int(major), int(minor), int(patch)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pippin.machine import system
 from pippin.machine.drivers import FALLBACK_VARIABLE, all_backends, get_backend, is_fallback_value
+from pippin.machine.launch import place_here
 from pippin.machine.machine import MISSING, Hub, Machine, is_offline
 from pippin.machine.traits import DeviceTraits
 from pippin.redact import without_secrets
@@ -22,15 +23,9 @@ from pippin.redact import without_secrets
 _PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow", "datasets")
 #: Environment variables that change what a run does.
 _VARIABLES = (
-    FALLBACK_VARIABLE,
-    "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
-    "PYTORCH_MPS_LOW_WATERMARK_RATIO",
-    "CUDA_VISIBLE_DEVICES",
-    "HF_HUB_OFFLINE",
-    "TRANSFORMERS_OFFLINE",
-    "HF_HOME",
-    "OMP_NUM_THREADS",
-)
+    FALLBACK_VARIABLE, "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO", "CUDA_VISIBLE_DEVICES",
+    "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HOME", "OMP_NUM_THREADS",
+)  # fmt: skip
 _HUB = "https://huggingface.co"
 _HUB_TIMEOUT = 3.0
 
@@ -38,7 +33,7 @@ _HUB_TIMEOUT = 3.0
 def probe() -> Machine:
     """Describe this computer: what a job needs to know. Imports torch where it is installed."""
     devices, missing = _devices()
-    processes = os.environ.get("WORLD_SIZE", "")  # set by torchrun and its like
+    place = place_here()
     return Machine(
         system=platform.system(),
         release=system.macos_release() or platform.release(),
@@ -50,18 +45,21 @@ def probe() -> Machine:
         memory_bytes=system.total_memory(),
         devices=devices,
         missing=missing,
-        processes=int(processes) if processes.isdigit() else 1,
+        processes=place.size,
+        local_processes=place.local_size,
+        launcher=place.launcher,
     )
 
 
-def with_memory(machine: Machine, device: str = "") -> Machine:
-    """This computer, with the memory of a device as it is now; of each where none is named."""
+def with_memory(machine: Machine, device: str = "", most: int | None = None) -> Machine:
+    """This computer, with the memory of a device as it is now, of each where none is named; no more than ``most``."""
     wanted = device if ":" in device else f"{device}:0"
     found = list(machine.devices)
     for place, name in enumerate(_names(machine.devices)):
         if name == wanted or not device:
             driver = get_backend(name)
             budget, held = driver.memory_budget(), driver.memory_now() or 0
+            budget = budget if most is None or budget is None else min(budget, most)
             found[place] = replace(found[place], budget_bytes=budget, held_bytes=held)
     return replace(machine, devices=tuple(found))
 
@@ -103,7 +101,6 @@ def probe_thoroughly(ask: Callable[[str], str] = ask_hub) -> Machine:
 
 
 def package_version(name: str) -> str:
-    """The installed version of a package, or "missing"."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -192,6 +189,5 @@ def _hub(ask: Callable[[str], str] | None) -> Hub:
 
 
 def _first_line(error: Exception) -> str:
-    """An error in one line."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {without_secrets(lines[0])}" if lines else type(error).__name__

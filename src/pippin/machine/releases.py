@@ -11,7 +11,6 @@ _NEWEST_TORCH = (((15, 0), ""), ((14, 0), "2.14"), ((13, 0), "2.8"), ((12, 3), "
 
 
 def macos_floor(torch: str) -> tuple[int, ...]:
-    """The oldest macOS that a torch release runs on."""
     wanted = release(torch)
     return next((floor for first, floor in _MACOS_FLOORS if wanted >= first), _MACOS_FLOORS[-1][1])
 

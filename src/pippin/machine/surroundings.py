@@ -36,9 +36,9 @@ def _disk(machine: Machine) -> Iterator[Check]:
     found = f"{memory(free)} free in this folder; {needs}"
     why = "a run writes the model and copies of it, and fails when the disk is full"
     if free < minilm:
-        yield Check("disk", BAD, found, why, "Free some room, or start in a folder on another disk.")
+        yield Check("disk", BAD, found, why, "Free some space, or start in a folder on another disk.")
     elif free < bert_base:
-        yield Check("disk", NOTE, found, why, "Enough for small models. For larger ones free some room first.")
+        yield Check("disk", NOTE, found, why, "Enough for small models. Free some space for larger ones.")
     else:
         yield Check("disk", OK, found)
 
@@ -48,14 +48,16 @@ def _swap(machine: Machine) -> Iterator[Check]:
         return
     found = f"{memory(machine.swap_used_bytes)} in use"
     if machine.swap_used_bytes > _MUCH_SWAP:
-        yield Check("swap", NOTE, found, "memory is short, and swapping makes training crawl", "Close other programs.")
+        yield Check(
+            "swap", NOTE, found, "memory is short, and swapping makes training very slow", "Close other programs."
+        )
     else:
         yield Check("swap", OK, found)
 
 
 def _power(machine: Machine) -> Iterator[Check]:
     if machine.on_battery:
-        yield Check("power", NOTE, "on battery", "long runs drain it, and some laptops slow down", "Plug it in.")
+        yield Check("power", NOTE, "on battery", "long runs drain it, and some laptops run slower", "Plug it in.")
     elif machine.on_battery is not None:
         yield Check("power", OK, "plugged in")
     if machine.low_power_mode:
@@ -70,23 +72,23 @@ def _cache(machine: Machine) -> Iterator[Check]:
     if machine.hub is None:
         return
     models = f"{machine.hub.models} {'model' if machine.hub.models == 1 else 'models'}"
-    found = f"{machine.hub.cache}, {models if machine.hub.cache_exists else 'not there yet'}"
+    found = f"{machine.hub.cache}, {models if machine.hub.cache_exists else 'not created yet'}"
     if machine.hub.cache_writable:
         yield Check("model cache", OK, found)
         return
-    why = "models from the Hub are stored there, and it cannot be written"
-    todo = "export HF_HOME=FOLDER, with a folder of yours, or name models by their local folder."
+    why = "models from the Hub are stored there, but it cannot be written to"
+    todo = "export HF_HOME=FOLDER with a folder of your own, or give models as local folders."
     yield Check("model cache", NOTE, found, why, todo)
 
 
 def _hub(machine: Machine) -> Iterator[Check]:
-    cached_only = "models and data sets come only from the cache and local folders"
+    cached_only = "models and datasets load only from the cache and local folders"
     if is_offline(machine.variables):
         name = "HF_HUB_OFFLINE" if machine.variables.get("HF_HUB_OFFLINE") else "TRANSFORMERS_OFFLINE"
-        yield Check("Hub", NOTE, f"switched off by {name}", cached_only, f"To load from the Hub: unset {name}")
+        yield Check("Hub", NOTE, f"turned off by {name}", cached_only, f"To load from the Hub: unset {name}")
     elif machine.hub is not None and machine.hub.answers is False:
-        found = f"{machine.hub.address} does not answer ({machine.hub.trouble})"
-        todo = "Check the network. To work without it, and not wait for it: export HF_HUB_OFFLINE=1"
+        found = f"{machine.hub.address} cannot be reached ({machine.hub.trouble})"
+        todo = "Check the network, or work offline: export HF_HUB_OFFLINE=1"
         yield Check("Hub", NOTE, found, cached_only, todo)
     elif machine.hub is not None and machine.hub.answers:
-        yield Check("Hub", OK, f"{machine.hub.address} answers")
+        yield Check("Hub", OK, f"{machine.hub.address} can be reached")

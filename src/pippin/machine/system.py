@@ -1,4 +1,4 @@
-"""Questions to the operating system. Each answers None (or "") where the system does not tell."""
+"""Questions to the operating system, without root. Each answers None (or "") where the system does not tell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ _MAC = platform.system() == "Darwin"
 
 
 def total_memory() -> int | None:
-    """The computer's memory in bytes."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
@@ -31,7 +30,6 @@ def available_memory() -> int | None:
 
 
 def macos_release() -> str:
-    """The version of macOS."""
     said = platform.mac_ver()[0]
     if said != "10.16":
         return said
@@ -47,7 +45,6 @@ def native_architecture() -> str:
 
 
 def chip_name() -> str:
-    """The processor's name."""
     if _MAC:
         return ask("sysctl", "-n", "machdep.cpu.brand_string")
     names = re.findall(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
@@ -55,7 +52,6 @@ def chip_name() -> str:
 
 
 def swap_used() -> int | None:
-    """Bytes of swap in use."""
     if _MAC:
         found = re.search(r"used = ([\d.]+)([KMG])", ask("sysctl", "-n", "vm.swapusage"))
         return int(float(found[1]) * 1024 ** (" KMG".index(found[2]))) if found else None
@@ -64,7 +60,6 @@ def swap_used() -> int | None:
 
 
 def on_battery() -> bool | None:
-    """Whether the computer runs on its battery."""
     if _MAC:
         answer = ask("pmset", "-g", "batt")
         return "Battery Power" in answer if answer else None
@@ -95,3 +90,35 @@ def _read(path: str) -> str:
         return Path(path).read_text()
     except OSError:
         return ""
+
+
+_POWERCAP = Path("/sys/class/powercap")
+
+
+def package_joules(folder: Path = _POWERCAP) -> float | None:
+    """Energy that the processors have used so far, by Linux's counters, which start anew when they are full."""
+    try:
+        counters = [int(path.read_text()) for path in sorted(folder.glob("intel-rapl:?/energy_uj"))]
+    except (OSError, ValueError):  # many systems keep them for root
+        return None
+    return sum(counters) / 1e6 if counters else None
+
+
+def nvidia_watts(index: int) -> float | None:
+    """What an NVIDIA card draws now, by the driver's own tool."""
+    said = ask("nvidia-smi", f"--id={index}", "--query-gpu=power.draw", "--format=csv,noheader,nounits")
+    try:
+        return float(said)
+    except ValueError:
+        return None
+
+
+def battery_watts() -> float | None:
+    """What a Mac draws from its battery now: the whole computer, screen included. By documentation, not seen on one."""
+    said = ask("ioreg", "-rn", "AppleSmartBattery")
+    found = {name: int(value) for name, value in re.findall(r'"(InstantAmperage|Voltage)" = (\d+)', said)}
+    if '"ExternalConnected" = No' not in said or len(found) < 2:
+        return None
+    current = found["InstantAmperage"]  # milliamperes; negative ones are written as 64 bits without a sign
+    drawn = 2**64 - current if current >= 2**63 else 0
+    return drawn * found["Voltage"] / 1e6 or None

@@ -21,6 +21,8 @@ class DeviceTraits:
     """The driver's name."""
     name: str
     """What it is called by its maker."""
+    unit: str = ""
+    """What tells it from others of its name; empty where nobody knows."""
     memory_bytes: int | None = None
     """Memory of its own, or for a GPU that shares the computer's, what it may use; None when unknown."""
     budget_bytes: int | None = None
@@ -60,7 +62,8 @@ class DeviceTraits:
     """Whether training begins with a comparison with the CPU, unless the recipe says otherwise."""
     precision_problems: dict[str, str] = field(default_factory=dict)
     """Why a precision cannot be used."""
-    several_processes_problem: str = "Pippin trains in one process. Start it without torchrun"
+    exact_by_default: bool = True
+    """Whether several processes add their gradients in a fixed order unless asked otherwise: it costs little here."""
 
 
 #: What all devices of a kind have in common, in the order in which a job prefers them.
@@ -76,10 +79,6 @@ TRAITS = {
             keeps_scores="always",
             verifies_first=True,  # wrong results without an error were reported of many releases
             own_memory_bytes=64 << 20,  # compiled graphs
-            several_processes_problem=(
-                "the Apple GPU takes no part in torch.distributed: gloo and nccl do not support its tensors. "
-                "Start without torchrun, or train on the CPU with --use_cpu"
-            ),
         ),
         DeviceTraits(
             CUDA,
@@ -91,6 +90,7 @@ TRAITS = {
             bf16_by_default=True,
             keeps_scores="never",
             mask_bytes=1,
+            exact_by_default=False,  # small shards leave a fast GPU idle
             own_memory_bytes=96 << 20,  # workspaces of cuBLAS, and pieces that the allocator cannot use
         ),
         DeviceTraits(

@@ -9,16 +9,9 @@ from pippin.models.families import FAMILIES
 
 #: What configurations call the tokens that one token sees, where those are not all.
 _WINDOWS = (
-    "sliding_window",
-    "sliding_window_size",
-    "sliding_windows",
-    "local_attention",
-    "attention_window",
-    "attention_windows",
-    "attention_window_size",
-    "attention_chunk_size",
-    "window_size",
-)
+    "sliding_window", "sliding_window_size", "sliding_windows", "local_attention", "attention_window",
+    "attention_windows", "attention_window_size", "attention_chunk_size", "window_size",
+)  # fmt: skip
 
 
 def work_of(config: Any, precision: str = "fp32") -> Work:

@@ -1,4 +1,4 @@
-"""Whether a model came whole out of its file: every tensor, but for a new head, and every number a number."""
+"""Whether a model came whole out of its file: every tensor, but for a new head, and all of them finite."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ class Loaded:
 
     def check(self) -> None:
         """Refuse a model whose encoder, as its configuration describes it, is not all in the file."""
-        missing = self._in_core(self.new)
-        if missing:
+        if missing := self._in_core(self.new):
             raise PippinError(
                 f"{self.source} cannot be loaded: its file lacks {len(missing)} tensors, such as {missing[0]}."
                 f"{_hint(missing, self.left_out)}"
@@ -45,27 +44,25 @@ class Loaded:
         if self.new:
             raise PippinError(
                 f"{self.source} cannot be used: {listed(self.new)} {'is' if len(self.new) == 1 else 'are'} not in its "
-                "file, so its answers would be random. Train it, or get the model anew."
+                "file, so its answers would be random. Train it, or download the model again."
             )
         if unused := self._in_core(self.left_out):
             raise PippinError(
-                f"{self.source} cannot be used: its config.json has no place for {listed(unused)}, which its file "
-                "holds, so its answers would be those of another model. Get the model anew."
+                f"{self.source} cannot be used: its file holds {listed(unused)}, which its config.json does not "
+                "describe, so its answers would be those of another model. Download the model again."
             )
 
     def notes(self) -> Iterator[str]:
-        """What a user should know before training."""
         if self.new:
-            yield f"new in the model, and drawn at random: {listed(self.new)}."
+            yield f"new in the model, initialised at random: {listed(self.new)}."
         if self.left_out:
-            yield f"in the model's file, and not used: {listed(self.left_out)}."
+            yield f"in the model's file, but not used: {listed(self.left_out)}."
 
     def _in_core(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if name.startswith(self.core) and not name.startswith(self.core + _POOLER)]
 
 
 def check_finite(source: str, named: Iterable[tuple[str, torch.Tensor]]) -> None:
-    """Refuse weights that hold NaN or infinity."""
     import torch
 
     for name, tensor in named:
@@ -73,7 +70,7 @@ def check_finite(source: str, named: Iterable[tuple[str, torch.Tensor]]) -> None
         if tensor.is_floating_point() and not tensor.detach().sum(dtype=torch.float64).isfinite():
             raise PippinError(
                 f"{source} cannot be loaded: {name} holds NaN or infinity. Its file is damaged, or its training "
-                "failed. Take another model."
+                "failed. Choose another model."
             )
 
 
@@ -92,4 +89,4 @@ def _hint(missing: Collection[str], left_out: Collection[str]) -> str:
     for wrapper in _WRAPPERS:
         if any(name.startswith(wrapper) and name.removeprefix(wrapper) in missing for name in left_out):
             return f" The names in the file begin with {wrapper!r}: save the model itself, not what it was wrapped in."
-    return " Its config.json describes another model, or the file is not whole. Get the model anew."
+    return " Its config.json describes another model, or the file is incomplete. Download the model again."

@@ -24,7 +24,6 @@ def drop(tensor: torch.Tensor, chance: float) -> torch.Tensor:
 
 
 def quicken_dropout(model: torch.nn.Module) -> None:
-    """Put QuickDropout in the place of every dropout module of a model."""
     for parent in model.modules():
         for name, child in parent.named_children():
             if type(child) is torch.nn.Dropout:

@@ -12,8 +12,6 @@ from pippin.models.families import Family, attention_window, family_of
 
 @dataclass(frozen=True)
 class ModelSize:
-    """A model's sizes, as plain numbers."""
-
     layers: int
     width: int
     inner: int
@@ -65,7 +63,6 @@ class ModelFacts:
 
 
 def facts_of(config: Any, outputs: int = 2, longest_input: int | None = None) -> ModelFacts:
-    """The facts of a model with this configuration, and so many outputs."""
     family, no_family = family_of(config)
     return ModelFacts(
         family,

@@ -38,7 +38,7 @@ def family_of(config: Any) -> tuple[Family | None, str]:
     kind = getattr(config, "model_type", None)
     family = FAMILIES.get(kind or "")
     if family is None:
-        return None, f"{kind} is not among the models that can be packed"
+        return None, f"Pippin cannot pack {kind} models"
     if getattr(config, "is_decoder", False) or getattr(config, "add_cross_attention", False):
         return None, "it is set up as a decoder"
     if getattr(config, "position_embedding_type", None) not in (None, "absolute"):
@@ -46,7 +46,7 @@ def family_of(config: Any) -> tuple[Family | None, str]:
     if getattr(config, "classifier_pooling", "cls") != "cls":
         return None, "its head reads every token"
     if not _has_registry(config):
-        return None, "this release of transformers does not let its attention be replaced"
+        return None, "this release of transformers has no way to replace its attention"
     return family, ""
 
 

@@ -100,8 +100,8 @@ def _layers(model: Any) -> torch.nn.ModuleList:
         return layers_of(model)
     except IndexError:
         raise PippinError(
-            f"the layers of {type(model).__name__} cannot be told apart, so they cannot be frozen one by one. "
-            "All of them can, with --freeze core."
+            f"Pippin cannot find the layers of {type(model).__name__}, so it cannot freeze some of them. "
+            "To freeze all of them: --freeze core."
         ) from None
 
 

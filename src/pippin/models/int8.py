@@ -51,7 +51,7 @@ def to_int8(model: torch.nn.Module, outputs: int) -> None:
         if type(child) is torch.nn.Linear and child.out_features != outputs
     ]
     if not found:
-        raise PippinError("int8: this model has no linear layers of torch's own to make smaller. Leave int8 out.")
+        raise PippinError("int8: this model has no linear layers that could be quantised. Leave int8 out.")
     for parent, name, child in found:
         setattr(parent, name, Int8Linear(child))
 

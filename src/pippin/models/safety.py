@@ -1,14 +1,17 @@
-"""What a model's files must not hold, looked at before transformers reads them. A model is somebody else's work:
-its settings must not fetch code, its weights must be safetensors, and both must lie in its own folder."""
+"""What a model's files must not hold or claim, looked at before transformers reads them. A model is somebody else's
+work: its settings must not fetch code or ask for a million layers, its weights must be safetensors that fit them, and
+all of it must lie in its own folder."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from pippin.errors import PippinError, readable
+from pippin.plain_files import is_utf_8, odd_kind, read_json
 
 CONFIG, TOKENIZER_CONFIG, ADAPTER = "config.json", "tokenizer_config.json", "adapter_config.json"
 WEIGHTS, WEIGHTS_INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -21,24 +24,39 @@ _REFUSED_KEYS = {
     "transformers_weights": "names another file of weights",
 }
 #: Below these the keys are the names of classes, and a class may be called anything.
-NAMES_OF_CLASSES = {"label2id", "id2label"}
+_NAMES_OF_CLASSES = {"label2id", "id2label"}
 #: How other kinds of files begin that are found under the name of safetensors.
 _KINDS = {b"PK\x03\x04": "a zip archive, as torch.save writes it", b"\x80": "a pickle", b"GGUF": "a GGUF file"}
 _LONGEST_HEADER = 100_000_000
 
+#: Numbers of parts that are built one by one, in Python; the deepest models that were published have a thousand.
+_LAYERS = re.compile(r"(num_|n_|\w+_)?(layers?|blocks|depths?)")
+_EXPERTS = re.compile(r"(num_|n_|\w+_)experts")
+_MOST_LAYERS, _MOST_PARTS = 1_000, 2**16
+#: Sides of matrices, and numbers of names.
+_SIZES = re.compile(r"\w*(_size|_dim|_embd|_positions|_position_embeddings)|dim|d_model|d_ff|num_labels")
+_LARGEST_SIZE, _MOST_LABELS = 2**27, 1_000_000
+#: The width of the stack, by the names that model families give it.
+_WIDTHS = re.compile(r"hidden_size|d_model|n_embd|dim|emb_dim")
+#: Layers may share their weights, and heads are drawn anew: only what is far more than the file holds is a false claim.
+_TIMES_THE_FILE, _FEW_LAYERS = 10, 64
+_IMPOSSIBLE = "The file is damaged or made up. Download the model again, or choose another."
+
 
 def check_settings(name: str, file: Path) -> None:
-    """Refuse a configuration that would fetch code, also in its parts (text_config …)."""
+    """Refuse a configuration that would fetch code or is larger than any model, also in its parts (text_config …)."""
     try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        raise PippinError(f"{name} cannot be loaded: its {file.name} is not JSON. Get the model anew.") from None
+        settings = read_json(file)
+        _check_sizes(f"{name}: its {file.name}", _sizes(settings))
+        refused = next(_refused(settings), None)
     except OSError as error:
-        raise PippinError(f"{name} cannot be loaded: its {file.name}: {error.strerror or error}.") from None
-    for key, reason in _refused(settings):
+        raise PippinError(f"{name} cannot be loaded: {file.name}: {error.strerror or error}.") from None
+    except (ValueError, RecursionError):
+        raise PippinError(f"{name} cannot be loaded: its {file.name} is not JSON. Download the model again.") from None
+    if refused is not None:
         raise PippinError(
-            f"{name}: its {file.name} holds {key!r}, which {reason}. Pippin never runs code that comes with a model. "
-            "Choose a model that transformers knows by itself."
+            f"{name}: its {file.name} holds {refused[0]!r}, which {refused[1]}. Pippin never runs code that comes with "
+            "a model. Choose a model that transformers supports by itself."
         )
 
 
@@ -55,36 +73,69 @@ def check_folder(folder: Path, own_links: bool = False) -> None:
         _refuse_other_kinds(folder / shard)
 
 
+def refuse_odd_files(folder: Path) -> None:
+    """Stop at a named pipe, a socket or a device in a model's folder, for which transformers would wait, and at a
+    folder whose name is not UTF-8, which the readers of weights and tokenizers do not take."""
+    if not is_utf_8(str(folder)):
+        raise PippinError(f"{folder}: the name of a model's folder must be valid UTF-8. Rename it.")
+    below = [child for child in folder.iterdir() if child.is_dir()]
+    for path in sorted(path for place in (folder, *below) for path in place.iterdir() if not path.is_dir()):
+        if kind := odd_kind(path):
+            raise PippinError(f"{path} is {kind}, which does not belong in a model's folder. Remove it.")
+
+
 def require_weights(folder: Path) -> None:
     """Refuse a local folder without weights, or with weights only as pickle."""
     if _shards(folder):
         return
     if any(any(folder.glob(pattern)) for pattern in ("*.bin", "*.bin.index.json", "*.pt", "*.pth")):
         raise PippinError(
-            f"{folder} holds its weights only as pickle (*.bin), which Pippin does not load: it can run code. "
+            f"{folder} holds its weights only as pickle (*.bin), which can run code, so Pippin does not load it. "
             "Save it as safetensors with transformers' save_pretrained first."
         )
     raise PippinError(f"{folder} holds no weights ({WEIGHTS}).")
 
 
-def _shards(folder: Path) -> list[str]:
-    shards = [WEIGHTS] if (folder / WEIGHTS).is_file() else []
-    if (folder / WEIGHTS_INDEX).is_file():
-        shards += shard_names(str(folder), folder / WEIGHTS_INDEX)
-    return shards
+def check_weights(folder: Path, config: Path) -> None:
+    """Refuse settings by which a model would be far larger than the weights in its folder."""
+    headers = [header_of(path) for path in folder.glob("*.safetensors")]
+    if None in headers:  # damaged, as loading says
+        return
+    shapes = [shape for header in headers if header for shape, _ in header.values()]
+    parameters, tensors = sum(map(math.prod, shapes)), len(shapes)
+    sizes = _sizes(read_json(config))
+    layers, width = _largest(sizes, _LAYERS), _largest(sizes, _WIDTHS)
+    claimed = 2 * layers * width**2  # no layer has less: what comes in is turned twice at least
+    if layers > max(tensors, _FEW_LAYERS) or claimed > _TIMES_THE_FILE * max(parameters, 1):
+        raise PippinError(
+            f"{folder}: its {config.name} describes {layers:,} layers of width {width:,}, but its weights are "
+            f"{parameters:,} parameters in {tensors:,} tensors. They do not belong together. Download the model again."
+        )
+
+
+def header_of(path: Path) -> dict[str, tuple[list[int], str]] | None:
+    """Shape and type of each tensor in a file of weights, without reading them; None where the file is damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as weights:
+            slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118 (no mapping)
+            return {name: (part.get_shape(), part.get_dtype()) for name, part in slices.items()}
+    except (OSError, SafetensorError):
+        return None
 
 
 def shard_names(name: str, index: Path) -> list[str]:
     """The files that an index names; each must be a plain name of safetensors."""
     try:
-        names = list(dict.fromkeys(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise PippinError(f"{name} cannot be loaded: its {index.name} is damaged. Get the model anew.") from None
+        names = list(dict.fromkeys(read_json(index)["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise PippinError(f"{name} cannot be loaded: its {index.name} is damaged. Download the model again.") from None
     for shard in names:
         if not _is_plain(shard):
             raise PippinError(
-                f"{name}: its {index.name} names the file {shard!r}, which is not a plain name in the model's folder. "
-                "It is not read: it may be anybody's file. Get the model from another place."
+                f"{name}: its {index.name} names the file {shard!r}, which is not a plain name in the model's folder, "
+                "so Pippin does not read it. Get the model from a source you trust."
             )
         if not shard.endswith(".safetensors"):
             raise PippinError(
@@ -92,6 +143,13 @@ def shard_names(name: str, index: Path) -> list[str]:
                 "which can run code. Save the model as safetensors with transformers' save_pretrained first."
             )
     return names
+
+
+def _shards(folder: Path) -> list[str]:
+    shards = [WEIGHTS] if (folder / WEIGHTS).is_file() else []
+    if (folder / WEIGHTS_INDEX).is_file():
+        shards += shard_names(str(folder), folder / WEIGHTS_INDEX)
+    return shards
 
 
 def _refused(settings: Any) -> Iterator[tuple[str, str]]:
@@ -102,7 +160,7 @@ def _refused(settings: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(settings, dict):
         return
     for key, value in settings.items():
-        if key in NAMES_OF_CLASSES or value in (None, False, "", [], {}):
+        if key in _NAMES_OF_CLASSES or value in (None, False, "", [], {}):
             continue
         if key in _REFUSED_KEYS:
             yield key, _REFUSED_KEYS[key]
@@ -154,5 +212,46 @@ def _refuse_other_kinds(path: Path) -> None:
     kind = next((words for begin, words in _KINDS.items() if start.startswith(begin)), "damaged, or of another kind")
     raise PippinError(
         f"{path.parent} cannot be loaded: its {path.name} is not safetensors but {kind}. "
-        "Pippin reads nothing else. Get the model anew, or save it with transformers' save_pretrained."
+        "Download the model again, or save it with transformers' save_pretrained."
     )
+
+
+def _check_sizes(where: str, sizes: dict[str, int]) -> None:
+    for key, size in sizes.items():
+        most = _most(key)
+        if most is not None and size > most:
+            shown = f"{size:,}" if size < 10**15 else "a number of many digits"
+            raise PippinError(f"{where} says {key} = {shown}, and no model has more than {most:,}. {_IMPOSSIBLE}")
+    layers, experts = _largest(sizes, _LAYERS), _largest(sizes, _EXPERTS)
+    if layers * experts > _MOST_PARTS:
+        raise PippinError(
+            f"{where} says {layers} layers of {experts} experts, and no model has more than {_MOST_PARTS:,} in all. "
+            f"{_IMPOSSIBLE}"
+        )
+
+
+def _most(key: str) -> int | None:
+    """The most that a setting may say; None for settings that do no harm."""
+    if key == "num_labels":
+        return _MOST_LABELS
+    if _LAYERS.fullmatch(key):
+        return _MOST_LAYERS
+    return _LARGEST_SIZE if _SIZES.fullmatch(key) or _EXPERTS.fullmatch(key) else None
+
+
+def _sizes(settings: Any, key: str = "") -> dict[str, int]:
+    """The largest whole number under each key, also in lists and in parts."""
+    if isinstance(settings, int) and not isinstance(settings, bool):
+        return {key: settings}
+    pairs: Iterable[tuple[str, Any]] = [(key, value) for value in settings] if isinstance(settings, list) else ()
+    if isinstance(settings, dict):
+        pairs = [(name, value) for name, value in settings.items() if name not in _NAMES_OF_CLASSES]
+    found: dict[str, int] = {}
+    for name, value in pairs:
+        for inner, size in _sizes(value, name).items():
+            found[inner] = max(found.get(inner, 0), size)
+    return found
+
+
+def _largest(sizes: dict[str, int], names: re.Pattern[str]) -> int:
+    return max((size for key, size in sizes.items() if names.fullmatch(key)), default=1)

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from pippin.models import padded_attention
 from pippin.models.labels import SEQUENCE_CLASSIFICATION
+from pippin.models.padded_attention import BY_NAME
 from pippin.models.plain_bert.config import PlainBertConfig
 
 
@@ -18,7 +18,7 @@ def make_skeleton(config: Any, attention: str | None = None, auto_model: str = S
         if isinstance(config, PlainBertConfig):
             from pippin.models.plain_bert.model import PlainBert
 
-            return PlainBert(config, padded_attention.plain if attention == "eager" else padded_attention.fused)
+            return PlainBert(config, BY_NAME[attention])
         import transformers
         from transformers.utils import logging
 
@@ -46,8 +46,9 @@ def replace_tensors(model: torch.nn.Module, device: torch.device) -> None:
 
 
 def make_random(config: Any, attention: str | None = None, auto_model: str = SEQUENCE_CLASSIFICATION) -> Any:
-    """The same with small random weights, on the CPU."""
     model = make_skeleton(config, attention, auto_model).to_empty(device="cpu")
+    if hasattr(model, "tie_weights"):  # to_empty makes two of one
+        model.tie_weights()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.02)
     for buffer in model.buffers():

@@ -26,7 +26,7 @@ def prepare_for_training(
     if backend.slow_dropout:
         quicken_dropout(model)
     if recomputes and not recompute_activations(model, settings, backend):
-        raise PippinError(f"--gradient_checkpointing: {type(model).__name__} does not offer it.")
+        raise PippinError(f"--gradient_checkpointing: {type(model).__name__} does not support it. Leave it out.")
     if noise:
         add_noise_to_embeddings(model, noise)
 
@@ -44,8 +44,8 @@ def checkpointing_settings(asked: dict[str, Any], backend: Backend) -> dict[str,
     unknown = set(asked) - CHECKPOINTING_SETTINGS
     if unknown:
         raise PippinError(
-            f"--gradient_checkpointing_kwargs: {', '.join(sorted(unknown))} is not known; "
-            f"there are {', '.join(sorted(CHECKPOINTING_SETTINGS))}."
+            f"--gradient_checkpointing_kwargs: unknown {', '.join(sorted(unknown))}; "
+            f"choose from {', '.join(sorted(CHECKPOINTING_SETTINGS))}."
         )
     settings = {"use_reentrant": False, **asked}
     contexts = backend.checkpoint_contexts()
@@ -54,8 +54,8 @@ def checkpointing_settings(asked: dict[str, Any], backend: Backend) -> dict[str,
     for name in ("use_reentrant", "debug"):  # torch takes no contexts with these
         if settings.get(name):
             raise PippinError(
-                f"--gradient_checkpointing_kwargs: with {name} true, the device {backend.kind} draws other dropout "
-                "the second time, and gradients are wrong. Leave it out."
+                f"--gradient_checkpointing_kwargs: with {name} true, the device {backend.kind} draws different dropout "
+                "when it recomputes, and gradients are wrong. Leave it out."
             )
     return {**settings, "context_fn": contexts}
 

@@ -19,7 +19,6 @@ class UsedRows(torch.nn.Embedding):
     weight: torch.nn.Parameter
 
     def keep(self, used: np.ndarray) -> None:
-        """Make the used rows the parameter."""
         # By way of the CPU: on the device the table would be held twice for a moment.
         device, whole, self.count = self.weight.device, self.weight.detach().cpu(), len(used)
         order = np.concatenate([used, np.setdiff1d(np.arange(self.num_embeddings), used)])

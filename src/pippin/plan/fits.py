@@ -20,6 +20,7 @@ from pippin.plan.frozen import NOTHING, frozen_layers
 from pippin.plan.layout import FIRST_TOKENS, PACKED
 from pippin.plan.memory import Estimate, StepSize, estimate
 from pippin.plan.plan import Choice, Plan
+from pippin.plan.sharing import SPREAD, gradient_sums
 from pippin.plan.steps import CAPTURED, EAGER
 from pippin.recipe import Recipe
 from pippin.text import memory
@@ -53,15 +54,18 @@ class _Measures:
     copies_state: bool = False
 
 
-def choose_budget(recipe: Recipe, traits: DeviceTraits) -> Choice[int]:
-    """Bytes that the job may hold; 0 where nobody knows."""
+def choose_budget(recipe: Recipe, traits: DeviceTraits, processes: int = 1) -> Choice[int]:
+    """Bytes that this process may hold, where there are so many on the computer; 0 where nobody knows."""
     if recipe.memory_limit is not None:
-        return Choice(int(recipe.memory_limit * 2**30), "asked for by --memory_limit")
+        return Choice(int(recipe.memory_limit * 2**30), "set by --memory_limit")
+    # A graphics card has memory of its own; all others share the computer's.
+    is_shared = processes > 1 and (traits.mac is not None or not traits.is_gpu)
+    parts, each = (processes, f" for each of {processes} processes") if is_shared else (1, "")
     if traits.budget_bytes is not None:
-        return Choice(traits.budget_bytes, "what is free for it")
+        return Choice(traits.budget_bytes // parts, "what is free" + each)
     if traits.memory_bytes is not None:  # of a machine that is described without what is free there
-        return Choice(traits.memory_bytes, "all of its memory")
-    return Choice(0, "this device does not tell")
+        return Choice(traits.memory_bytes // parts, "all of its memory" + each)
+    return Choice(0, "this device does not say")
 
 
 def choose_micro_tokens(model: ModelFacts, traits: DeviceTraits, frozen: str) -> Choice[int]:
@@ -70,7 +74,7 @@ def choose_micro_tokens(model: ModelFacts, traits: DeviceTraits, frozen: str) ->
     trains_tokens = frozen == NOTHING or (_frozen_layers(model, frozen) or 0) < (model.layers or 0)
     if not (elements and model.size and trains_tokens):
         return Choice(0, "any number")
-    return Choice(elements // model.size.width, "more at once would be no faster, and take more memory")
+    return Choice(elements // model.size.width, "more would be no faster and use more memory")
 
 
 def fit(plan: Plan, estimator: Estimator, rows: int, copies_state: bool, can_recompute: bool) -> Plan:
@@ -117,7 +121,9 @@ def describe_memory(need: Estimate, budget: int) -> Choice[int]:
         return Choice(need.total, f"about {memory(need.total)}: {parts}")
     if need.total <= budget:
         return Choice(need.total, f"fits: about {memory(need.total)} of {memory(budget)} ({parts})")
-    return Choice(need.total, f"does not fit: about {memory(need.total)} needed, {memory(budget)} there ({parts})")
+    return Choice(
+        need.total, f"does not fit: needs about {memory(need.total)}, and {memory(budget)} is available ({parts})"
+    )
 
 
 def _cheapest_first(plan: Plan, asked: _Measures, rows: int, can_recompute: bool) -> Iterator[list[_Measures]]:
@@ -133,8 +139,9 @@ def _cheapest_first(plan: Plan, asked: _Measures, rows: int, can_recompute: bool
             yield fewer
     plain = replace(first, captured=False)
     at_once = replace(plain, rows=batch, tokens=0, in_backward=True)
-    # Clipping and the loss scaler need the whole gradient, and so does a sum over micro-batches.
+    # Clipping and the loss scaler need the whole gradient, and so does a sum over micro-batches or processes.
     alone = first.rows == batch and not plan.rates.max_grad_norm and plan.execution.precision.value != "fp16"
+    alone = alone and not gradient_sums(plan)
     if alone:
         yield [at_once]
     if first.recomputes or not can_recompute:
@@ -150,20 +157,20 @@ def _cheapest_first(plan: Plan, asked: _Measures, rows: int, can_recompute: bool
 def _with(plan: Plan, asked: _Measures, chosen: _Measures, wanted: int) -> Plan:
     """The plan with measures in place of those that were asked for, which would have needed so much."""
     changes: dict[str, Choice] = {}
-    too_much = f"else about {memory(wanted)} would be needed"
+    too_much = f"otherwise it would need about {memory(wanted)}"
     if chosen.rows != asked.rows:
-        same = "together they give the whole batch's gradient"
+        same = "their gradients add up to the whole batch's"
         changes["micro_batch"] = Choice(chosen.rows, f"not {asked.rows}: {too_much}; {same}")
     if chosen.tokens != asked.tokens:
         changes["micro_tokens"] = Choice(chosen.tokens, "any number")
     if chosen.recomputes and not asked.recomputes:
         changes["activations"] = Choice(RECOMPUTED, f"{too_much}; about a third slower, with the same gradient")
     if chosen.in_backward:
-        changes["updates"] = Choice(IN_BACKWARD, f"each gradient is used and freed as it comes: {too_much}")
+        changes["updates"] = Choice(IN_BACKWARD, f"each gradient is applied and freed at once: {too_much}")
     if asked.captured and not chosen.captured:
-        changes["step"] = Choice(EAGER, f"recorded steps keep memory of their own: {too_much}")
+        changes["step"] = Choice(EAGER, f"recorded steps hold extra memory: {too_much}")
     if asked.copies_state and not chosen.copies_state:
-        changes["saving"] = Choice(BETWEEN, f"there is no room for a copy: {too_much}")
+        changes["saving"] = Choice(BETWEEN, f"no room for a copy: {too_much}")
     return plan.changed(**changes)
 
 
@@ -237,6 +244,8 @@ def _step(
         half_state=plan.rates.optim_state == "bf16",
         copies_state=traits.saves_from_own_memory and plan.memory.saving.value == BESIDE,
         held=traits.held_bytes + traits.own_memory_bytes,
+        gradient_sums=gradient_sums(plan),
+        spread_over=plan.execution.processes.value if plan.execution.weights.value == SPREAD else 1,
     )
 
 

@@ -26,17 +26,17 @@ _STATE_BYTES = 4
 
 def choose_frozen(recipe: Recipe, layers: int | None) -> Choice[str]:
     """What was asked for, of a model with so many layers."""
-    without_dropout = "it runs without dropout, as in use"
+    without_dropout = "the frozen part runs without dropout"
     if recipe.train_only == "head" or recipe.freeze == CORE:
         flag = "--train_only head" if recipe.train_only else "--freeze core"
-        return Choice(CORE, f"asked for by {flag}: only the head is trained; {without_dropout}")
+        return Choice(CORE, f"set by {flag}: only the head is trained; {without_dropout}")
     if recipe.freeze is not None:
         _check_layers("--freeze", int(recipe.freeze), layers, "or core")
-        return Choice(str(int(recipe.freeze)), f"asked for by --freeze; {without_dropout}")
+        return Choice(str(int(recipe.freeze)), f"set by --freeze; {without_dropout}")
     if recipe.unfreeze is not None:
         most = _check_layers("--unfreeze", recipe.unfreeze, layers, "where 0 trains the head alone")
         frozen = str(most - recipe.unfreeze) if recipe.unfreeze else CORE
-        return Choice(frozen, f"asked for by --unfreeze {recipe.unfreeze} of {most} layers; {without_dropout}")
+        return Choice(frozen, f"set by --unfreeze {recipe.unfreeze} of {most} layers; {without_dropout}")
     return Choice(NOTHING, "the whole model is trained")
 
 
@@ -65,14 +65,14 @@ def choose_states(
     one_vector_a_row = frozen_layers(frozen) in (None, model.layers)
     vectors = sum(len(lengths) if one_vector_a_row else int(lengths.sum()) for lengths in rows.splits())
     size = vectors * (model.hidden_size or 0) * _STATE_BYTES
-    counted = f"one vector for each {'row' if one_vector_a_row else 'token'}, {memory(max(size, 2**20))}"
+    counted = f"one vector per {'row' if one_vector_a_row else 'token'}, {memory(max(size, 2**20))}"
     if size <= _MOST_IN_MEMORY:
-        later = "; later runs find it in the cache" if cache_bytes else ""
-        return Choice(IN_MEMORY, f"each row goes through the frozen part once: {counted}{later}")
+        later = "; later runs reuse it from the cache" if cache_bytes else ""
+        return Choice(IN_MEMORY, f"each row runs through the frozen part once: {counted}{later}")
     if size > cache_bytes:
-        against = f"the cache holds {memory(cache_bytes)}" if cache_bytes else "the cache is switched off"
-        return Choice(NOT_KEPT, f"{every_step}: {counted}, is too much ({against})")
-    return Choice(ON_DISK, f"each row goes through the frozen part once: {counted}, mapped from the cache")
+        against = f"the cache holds {memory(cache_bytes)}" if cache_bytes else "the cache is off"
+        return Choice(NOT_KEPT, f"{every_step}: {counted}, which is too much ({against})")
+    return Choice(ON_DISK, f"each row runs through the frozen part once: {counted}, mapped from the cache")
 
 
 def _check_layers(flag: str, asked: int, layers: int | None, besides: str) -> int:

@@ -36,11 +36,16 @@ def asked_rows(recipe: Recipe, batch: int) -> int:
     return max(1, batch // recipe.gradient_accumulation_steps)
 
 
-def choose_micro_batch(recipe: Recipe, batch: int, work: Work, traits: DeviceTraits) -> Choice[int]:
-    """The rows that were asked for, or equal parts of them where the device cannot be trusted with so many."""
-    asked = asked_rows(recipe, batch)
+def choose_micro_batch(recipe: Recipe, batch: int, work: Work, traits: DeviceTraits, parts: int = 1) -> Choice[int]:
+    """The rows that were asked for, or equal parts of them where the device cannot be trusted with so many.
+
+    ``parts``: of a step, that go through the model separately anyway.
+    """
+    asked = min(asked_rows(recipe, batch), math.ceil(batch / parts))
     limit = most_rows(traits.mac, work)
     if limit is None:
+        if parts > 1 and asked < asked_rows(recipe, batch):
+            return Choice(asked, f"a step's rows in {parts} parts")
         if recipe.gradient_accumulation_steps == 1:
             return Choice(asked, "the whole batch at once")
         return Choice(asked, f"{recipe.gradient_accumulation_steps} micro-batches give the whole batch's gradient")
@@ -51,7 +56,7 @@ def choose_micro_batch(recipe: Recipe, batch: int, work: Work, traits: DeviceTra
             "Lower --max_seq_length, or train on the CPU with --use_cpu."
         )
     rows = math.ceil(work.rows / math.ceil(work.rows / most))  # more than there are can be asked for
-    return Choice(rows, f"not {asked}, since {why}; together they give the whole batch's gradient")
+    return Choice(rows, f"not {asked}, since {why}; their gradients add up to the whole batch's")
 
 
 def choose_guards(work: Work, traits: DeviceTraits) -> Choice[tuple[str, ...]]:
@@ -60,4 +65,4 @@ def choose_guards(work: Work, traits: DeviceTraits) -> Choice[tuple[str, ...]]:
     if not met:
         return NO_GUARDS
     said = "; ".join(f"{hazard.wrong} ({hazard.source})" for hazard in met)
-    return Choice(tuple(hazard.name for hazard in met), f"PyTorch's faults here, worked round: {said}")
+    return Choice(tuple(hazard.name for hazard in met), f"worked around known faults of PyTorch: {said}")

@@ -34,53 +34,61 @@ class JobFacts:
         return max(1.0, self.classes / _SEARCH_CLASSES)
 
 
-def choose_batch_size(recipe: Recipe, facts: JobFacts) -> Choice[int]:
-    """Rows per optimiser step: small data needs small batches to make enough steps."""
+def choose_batch_size(recipe: Recipe, facts: JobFacts, processes: int = 1) -> Choice[int]:
+    """Rows per optimiser step, over all processes: small data needs small batches to make enough steps."""
     accumulation = recipe.gradient_accumulation_steps
     said = f" × {accumulation} accumulated" if accumulation > 1 else ""
+
+    def shared(rows: int, why: str) -> Choice[int]:
+        part = f"; about {rows / processes:.3g} on each of {processes} processes" if processes > 1 else ""
+        return Choice(rows, why + said + part)
+
+    if recipe.batch_size is not None:
+        return shared(recipe.batch_size * accumulation, "as requested")
+    each = f" × {processes} processes" if processes > 1 else ""
     if recipe.per_device_train_batch_size is not None:
-        return Choice(recipe.per_device_train_batch_size * accumulation, "asked for" + said)
+        return Choice(recipe.per_device_train_batch_size * processes * accumulation, "as requested" + each + said)
     if recipe.is_classic:
-        return Choice(8 * accumulation, HUGGING_FACE + said)
+        return Choice(8 * processes * accumulation, HUGGING_FACE + each + said)
     rows = 8 if facts.rows < 200 else 16 if facts.rows < 2000 else 32
-    return Choice(rows * accumulation, f"suits {facts.rows} rows" + said)
+    return shared(rows * accumulation, f"a good size for {facts.rows} rows")
 
 
 def choose_learning_rate(recipe: Recipe, facts: JobFacts) -> Choice[float]:
     """Peak learning rate: lower for wider models, up to twice as high for many classes."""
     if recipe.learning_rate is not None:
-        return Choice(recipe.learning_rate, "asked for")
+        return Choice(recipe.learning_rate, "as requested")
     if recipe.is_classic:
         return Choice(5e-5, HUGGING_FACE)
     width = min(3.0, (_SEARCH_WIDTH / facts.hidden_size) ** 1.5)
     crowd = min(2.0, facts.crowding ** (1 / 3))
     rate = float(f"{_SEARCH_RATE * width * crowd:.1e}")
-    return Choice(rate, f"suits a model {facts.hidden_size} wide and {_outputs(facts)}")
+    return Choice(rate, f"for a hidden size of {facts.hidden_size} and {_outputs(facts)}")
 
 
 def choose_head_rate(recipe: Recipe, facts: JobFacts, learning_rate: float) -> Choice[float]:
     """Peak learning rate of the head, which starts from nothing: higher the more classes it must tell apart."""
     if recipe.head_learning_rate is not None:
-        return Choice(recipe.head_learning_rate, "asked for")
+        return Choice(recipe.head_learning_rate, "as requested")
     if recipe.is_classic or recipe.learning_rate is not None:
         return Choice(learning_rate, "the same as the rest")
     if facts.head_only:
-        return Choice(_HEAD_ONLY_RATE, "suits a head that is trained alone")
+        return Choice(_HEAD_ONLY_RATE, "for a head that is trained alone")
     times = 4 if facts.classes == 1 else min(16, max(1, round(facts.classes / 3)))
-    return Choice(learning_rate * times, f"{times} times the rest's: the head starts from nothing")
+    return Choice(learning_rate * times, f"{times}× the learning rate: the head starts from scratch")
 
 
 def choose_epochs(recipe: Recipe, facts: JobFacts) -> Choice[float]:
     """Passes over the training rows: many for few rows, more for many classes."""
     if recipe.num_train_epochs is not None:
-        return Choice(recipe.num_train_epochs, "asked for")
+        return Choice(recipe.num_train_epochs, "as requested")
     if recipe.is_classic:
         return Choice(3.0, HUGGING_FACE)
     few = max(3, 2.5 + 2000 / facts.rows) if facts.rows <= 100_000 else 2 if facts.rows <= 500_000 else 1
     if facts.head_only:
         few = max(_HEAD_ONLY_EPOCHS, few)
     crowd = 1 + math.log2(facts.crowding) / 3
-    return Choice(float(min(30, round(few * crowd))), f"suits {facts.rows} rows and {_outputs(facts)}")
+    return Choice(float(min(30, round(few * crowd))), f"for {facts.rows} rows and {_outputs(facts)}")
 
 
 def _outputs(facts: JobFacts) -> str:

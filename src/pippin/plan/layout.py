@@ -29,29 +29,29 @@ def choose_layout(
     """Packed where the model and the device can do it and nothing was asked that needs padding."""
     packs = traits.packed_attention
     if recipe.pad_to_max_length:
-        return Choice(PADDED, "asked for by --pad_to_max_length")
+        return Choice(PADDED, "set by --pad_to_max_length")
     if recipe.neftune_noise_alpha:
         return Choice(PADDED, "--neftune_noise_alpha scales its noise by a row's padded length")
     if packs is None:
-        return Choice(PADDED, "this device has no attention for rows of any length")
+        return Choice(PADDED, "this device has no variable-length attention")
     if model.family is None:
         return Choice(PADDED, model.no_family)
     if pads_left:
         return Choice(PADDED, "the tokenizer pads on the left")
     if model.window and longest > model.window and packs == "kernel" and precision in ("fp32", "tf32"):
         return Choice(PADDED, f"no kernel has a window of {model.window} tokens in {precision}")
-    how = "by a kernel of the device" if packs == "kernel" else "in groups of like lengths"
-    return Choice(PACKED, f"rows lie end to end without padding; attention {how}")
+    how = "uses the device's variable-length kernel" if packs == "kernel" else "runs on rows of one length at a time"
+    return Choice(PACKED, f"rows are packed end to end without padding; attention {how}")
 
 
 def choose_batching(recipe: Recipe, traits: DeviceTraits, layout: str) -> Choice[Batching]:
     """The order of rows."""
     asked = recipe.train_sampling_strategy
     if asked is not None and asked != "group_by_length":
-        return Choice(asked, "asked for by --train_sampling_strategy")
+        return Choice(asked, "set by --train_sampling_strategy")
     if asked is None and layout == PACKED and traits.packed_attention == "kernel":
-        return Choice("random", "nothing is padded, so like lengths need not go together")
-    return Choice("windows", f"shuffled, then sorted by length within {WINDOW} batches, for less padding")
+        return Choice("random", "nothing is padded, so rows need not be grouped by length")
+    return Choice("windows", f"shuffled, then sorted by length within every {WINDOW} batches to reduce padding")
 
 
 def choose_pad_lengths(
@@ -59,7 +59,7 @@ def choose_pad_lengths(
 ) -> Choice[tuple[int, ...]]:
     """Few lengths where the device needs few shapes."""
     if recipe.pad_to_max_length:
-        return Choice((min(recipe.max_seq_length, limit or recipe.max_seq_length),), "asked for by --pad_to_max_length")
+        return Choice((min(recipe.max_seq_length, limit or recipe.max_seq_length),), "set by --pad_to_max_length")
     if layout == PACKED:
         return Choice((), "nothing is padded")
     if traits.shape_limit is None:
@@ -70,7 +70,7 @@ def choose_pad_lengths(
     work = np.concatenate([lengths[:0], *trained, *rows.evaluated])
     planned = plan_lengths(work, traits.shape_limit)
     waste = 1 - sum(each.sum() for each in (lengths, *rows.evaluated)) / padded_lengths(work, planned).sum()
-    return Choice(planned, f"few shapes, as this device needs; {waste:.0%} of the work is padding")
+    return Choice(planned, f"few shapes, which suits this device; {waste:.0%} of the work is padding")
 
 
 def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first token") -> Choice[LastLayer]:
@@ -82,14 +82,16 @@ def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first 
     if pads_left:
         return Choice(ALL_TOKENS, "the tokenizer pads on the left")
     if model.family.key is None:
-        return Choice(ALL_TOKENS, "its keys and values are made in one piece with its queries")
-    return Choice(FIRST_TOKENS, "the head reads no others; the result is the same")
+        return Choice(ALL_TOKENS, "the model computes queries, keys and values together")
+    return Choice(FIRST_TOKENS, "the head reads no others; same results")
 
 
 def choose_word_vectors(recipe: Recipe, words: int, frozen: str = NOTHING) -> Choice[int]:
     """How many are trained; 0 stands for all, or for none where they are frozen."""
     if frozen != NOTHING:
         return Choice(0, "none: they are frozen")
+    if recipe.shard:
+        return Choice(0, "all: --shard spreads them over the processes")
     if recipe.weight_decay or recipe.optim not in _LEAVE_ALONE:
         return Choice(0, "all: weight decay or this optimiser changes even those that never occur")
-    return Choice(words, "those in the training rows; the others would not change")
+    return Choice(words, "those in the training rows; the others would not change anyway")

@@ -42,6 +42,7 @@ from pippin.plan.layout import (
 )
 from pippin.plan.plan import NO_CAPACITIES, NO_GUARDS, Choice, Plan, plan_fields
 from pippin.plan.schedule import choose_schedule, steps_in_epoch
+from pippin.plan.sharing import choose_processes, choose_shards, choose_weights
 from pippin.plan.steps import NEVER, choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
 from pippin.recipe.fields import recipe_fields
@@ -93,7 +94,8 @@ def _as_asked(
         model.hidden_size or 768,
         head_only=frozen.value == CORE,
     )
-    batch, rate = choose_batch_size(recipe, facts), choose_learning_rate(recipe, facts)
+    shards = choose_shards(recipe, machine, traits)
+    batch, rate = choose_batch_size(recipe, facts, machine.processes), choose_learning_rate(recipe, facts)
     precision = choose_precision(recipe, traits)
     longest = max((int(lengths.max()) for lengths in rows.splits()), default=1)
     layout = choose_layout(recipe, model, traits, precision.value, longest, rows.pads_left)
@@ -105,22 +107,22 @@ def _as_asked(
     schedule = choose_schedule(recipe, task, choose_epochs(recipe, facts), steps_per_epoch, rows.has_validation)
     work = replace(model.work, precision=precision.value)
     asked = describe_work(recipe, work, rows.lengths, padding.value, batch.value)
-    activations = Choice(KEPT, "there is room for them")
+    activations = Choice(KEPT, "they fit")
     if recipe.gradient_checkpointing:
         slower = "about a third slower, with the same gradient"
-        activations = Choice(RECOMPUTED, f"asked for by --gradient_checkpointing; {slower}")
+        activations = Choice(RECOMPUTED, f"set by --gradient_checkpointing; {slower}")
     return Plan.of(
         device=device,
         precision=precision,
         max_length=_choose_max_length(recipe, model.longest_input),
         batch_size=batch,
-        micro_batch=choose_micro_batch(recipe, batch.value, asked, traits),
+        micro_batch=choose_micro_batch(recipe, batch.value, asked, traits, shards.value or machine.processes),
         micro_tokens=choose_micro_tokens(model, traits, frozen.value),
         activations=activations,
         updates=Choice(AFTER_BACKWARD, "the whole gradient is known before it is used"),
         saving=Choice(BESIDE, "from a copy, while the next steps run"),
         needed=Choice(0, "not known for this kind of model"),
-        budget=choose_budget(recipe, traits),
+        budget=choose_budget(recipe, traits, machine.local_processes),
         batching=batching,
         layout=layout,
         pad_lengths=padding,
@@ -128,7 +130,19 @@ def _as_asked(
         word_vectors=choose_word_vectors(recipe, rows.words, frozen.value),
         frozen=frozen,
         states=choose_states(recipe, model, frozen.value, rows, cache_bytes, task.reads),
-        step=choose_step(recipe, traits, precision.value, layout.value, schedule["steps"].value, frozen.value),
+        step=choose_step(
+            recipe,
+            traits,
+            precision.value,
+            layout.value,
+            schedule["steps"].value,
+            frozen.value,
+            shards.value,
+            machine.processes,
+        ),
+        processes=choose_processes(machine),
+        weights=choose_weights(recipe, machine, traits),
+        shards=shards,
         compiled=Choice(NEVER, ""),
         capacities=NO_CAPACITIES,
         learning_rate=rate,
@@ -154,5 +168,5 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
 
 def _choose_max_length(recipe: Recipe, limit: int | None) -> Choice[int]:
     if limit is not None and recipe.max_seq_length > limit:
-        return Choice(limit, f"the model takes no more (max_seq_length is {recipe.max_seq_length})")
-    return Choice(recipe.max_seq_length, "tokens; longer texts are cut")
+        return Choice(limit, f"the model's limit (--max_seq_length is {recipe.max_seq_length})")
+    return Choice(recipe.max_seq_length, "tokens; longer texts are truncated")

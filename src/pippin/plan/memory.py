@@ -69,6 +69,10 @@ class StepSize:
     """Whether a checkpoint is written from a copy in the same memory while the next step runs."""
     held: int = 0
     """Bytes that are held before the model is loaded."""
+    spread_over: int = 1
+    """Processes over which weights, gradients and the optimiser's state are spread; layers are whole while they run."""
+    gradient_sums: int = 0
+    """Copies of the whole gradient in which several shards or processes add up theirs, all the time."""
 
 
 def optimiser_bytes(optimiser: str, half_state: bool) -> tuple[int, int]:
@@ -79,16 +83,16 @@ def optimiser_bytes(optimiser: str, half_state: bool) -> tuple[int, int]:
 
 def estimate(model: ModelSize, step: StepSize) -> Estimate:
     """The memory of a step, by what it is for."""
-    trained = _trained(model, step)
+    trained = _trained(model, step) // step.spread_over
     bytes_kept, update_bytes = optimiser_bytes(step.optimiser, step.half_state)
     kept = _kept(model, step)
     working = _working(model, step)
-    gradients = FULL * trained
+    gradients = FULL * trained * max(step.gradient_sums, 1)
     largest = FULL * max(_trained_words(model, step) * model.width, model.width * model.inner)
     if step.updates_in_backward:
         gradients = min(gradients, WAITING_GRADIENTS + largest)
     activations = sum(kept.values()) + working
-    if step.micro_batches == 1:
+    if step.micro_batches == 1 and not step.gradient_sums:
         # Gradients come as activations go: the larger of the two decides.
         gradients_beside = max(0, gradients - activations)
     else:
@@ -98,8 +102,9 @@ def estimate(model: ModelSize, step: StepSize) -> Estimate:
     updating = max(0, gradients + whole_update - gradients_beside - activations)
     return Estimate(
         {
-            "held before": step.held,
-            "weights": FULL * model.weights,
+            "already in use": step.held,
+            "weights": FULL * model.weights // step.spread_over
+            + (2 * FULL * model.layer if step.spread_over > 1 else 0),
             "weights in half precision": HALF * _used_layers(model, step) * model.layer if step.mixed else 0,
             "optimiser state": bytes_kept * trained,
             "gradients": gradients_beside,

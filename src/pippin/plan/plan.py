@@ -28,6 +28,7 @@ Batching = Literal["random", "sequential", "windows"]
 Activations = Literal["kept", "recomputed"]
 Updates = Literal["after backward", "in backward"]
 Saving = Literal["beside the steps", "between steps"]
+Weights = Literal["whole", "spread"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Choice(Generic[T]):
     reason: str
 
 
-NO_GUARDS: Choice[tuple[str, ...]] = Choice((), "no known fault of this device is met")
+NO_GUARDS: Choice[tuple[str, ...]] = Choice((), "this job meets no known fault of the device")
 NO_CAPACITIES: Choice[tuple[int, ...]] = Choice((), "steps are not recorded")
 
 
@@ -53,22 +54,28 @@ class Execution:
 
     device: Choice[str] = field(metadata=_on_resume("applied", "device"))
     precision: Choice[Precision] = field(metadata=_on_resume("fixed", "precision"))
-    layout: Choice[Layout] = field(metadata=_on_resume("digits", "layout of rows"))
+    layout: Choice[Layout] = field(metadata=_on_resume("digits", "layout"))
     """Whether rows are packed end to end or padded."""
-    last_layer: Choice[LastLayer] = field(metadata=_on_resume("digits", "last layer for"))
+    last_layer: Choice[LastLayer] = field(metadata=_on_resume("digits", "last layer"))
     """The tokens for which the last layer is computed."""
     word_vectors: Choice[int] = field(metadata=_on_resume("free", "word vectors"))
     """How many of the model's are trained; 0: all."""
     frozen: Choice[str] = field(metadata=_on_resume("fixed", "frozen", "frozen part"))
     """What is not trained: nothing, the core, or the embeddings and so many of the lowest layers (a number)."""
-    states: Choice[States] = field(metadata=_on_resume("free", "its results in"))
+    states: Choice[States] = field(metadata=_on_resume("free", "cached features"))
     """Where the frozen part's hidden states are kept."""
-    step: Choice[StepKind] = field(metadata=_on_resume("digits", "steps run as"))
+    step: Choice[StepKind] = field(metadata=_on_resume("digits", "step mode"))
     """How optimiser steps are run."""
     compiled: Choice[Compiled] = field(metadata=_on_resume("digits", "compiled"))
     """Whether captured steps are compiled as well."""
-    capacities: Choice[tuple[int, ...]] = field(metadata=_on_resume("free", "shapes"))
+    capacities: Choice[tuple[int, ...]] = field(metadata=_on_resume("free", "captured shapes"))
     """Tokens of a micro-batch that captured steps are filled up to."""
+    processes: Choice[int] = field(metadata=_on_resume("free", "processes"))
+    """That share the steps."""
+    weights: Choice[Weights] = field(metadata=_on_resume("free", "weights"))
+    """Whether each process holds all weights, or a part of them."""
+    shards: Choice[int] = field(metadata=_on_resume("digits", "shards of a step"))
+    """Of each step, whose gradients are added in a fixed order; 0: each process's rows are one."""
     guards: Choice[tuple[str, ...]] = field(metadata=_on_resume("digits", "guards"))
     """Faults of the device that would make this job's results wrong, and are worked round."""
     seed: int = field(default=42, metadata=_on_resume("fixed"))
@@ -87,15 +94,15 @@ class Execution:
 class Batches:
     """Which rows go through the model together."""
 
-    max_length: Choice[int] = field(metadata=_on_resume("fixed", "longest input"))
+    max_length: Choice[int] = field(metadata=_on_resume("fixed", "max length"))
     """Longest input in tokens."""
-    batch_size: Choice[int] = field(metadata=_on_resume("fixed", "batch"))
+    batch_size: Choice[int] = field(metadata=_on_resume("fixed", "batch size"))
     """Rows per optimiser step."""
     micro_batch: Choice[int] = field(metadata=_on_resume("applied", "micro-batch"))
     """Rows that go through the model at once."""
     micro_tokens: Choice[int] = field(metadata=_on_resume("applied", "tokens at once"))
     """About so many tokens go through the model at once; 0: any number."""
-    batching: Choice[Batching] = field(metadata=_on_resume("fixed", "order of rows"))
+    batching: Choice[Batching] = field(metadata=_on_resume("fixed", "row order"))
     """How rows are put together."""
     pad_lengths: Choice[tuple[int, ...]] = field(metadata=_on_resume("digits", "padding", "padded lengths"))
     """Lengths to which batches are padded; empty: to the longest row of each."""
@@ -112,7 +119,7 @@ class Rates:
     """How far each step goes."""
 
     learning_rate: Choice[float] = field(metadata=_on_resume("applied", "learning rate"))
-    head_learning_rate: Choice[float] = field(metadata=_on_resume("applied", "head's rate"))
+    head_learning_rate: Choice[float] = field(metadata=_on_resume("applied", "head rate"))
     warmup_steps: Choice[int] = field(metadata=_on_resume("applied", "warm-up"))
     optim: str = field(default="adamw_torch_fused", metadata=_on_resume("fixed"))
     optim_state: str = field(default="fp32", metadata=_on_resume("fixed"))
@@ -137,7 +144,7 @@ class Schedule:
     """Steps between log lines; 0 for none."""
     eval_steps: Choice[int] = field(metadata=_on_resume("applied", "evaluate every", "evaluations"))
     """Steps between evaluations; 0 for none."""
-    save_steps: Choice[int] = field(metadata=_on_resume("free", "copy every"))
+    save_steps: Choice[int] = field(metadata=_on_resume("free", "save every"))
     """Steps between copies of the model; 0 for none (but for the best one, where it is followed)."""
     best_metric: Choice[str] = field(metadata=_on_resume("applied", "model kept", "metric of the best model"))
     """Metric by which the best model is kept; empty: the last one is."""
@@ -166,9 +173,9 @@ class Memory:
 
     activations: Choice[Activations] = field(metadata=_on_resume("digits", "activations"))
     """Whether what a layer computes is kept for the backward pass, or recomputed there."""
-    updates: Choice[Updates] = field(metadata=_on_resume("digits", "weights updated"))
+    updates: Choice[Updates] = field(metadata=_on_resume("digits", "weight updates"))
     """When weights are updated."""
-    saving: Choice[Saving] = field(metadata=_on_resume("free", "saved"))
+    saving: Choice[Saving] = field(metadata=_on_resume("free", "checkpoints"))
     """When checkpoints are written."""
     needed: Choice[int] = field(metadata=_on_resume("free", "memory"))
     """Bytes that a step needs at most, by estimate; 0: not known."""
@@ -186,6 +193,13 @@ class Plan:
     rates: Rates
     schedule: Schedule
     memory: Memory
+
+    def __repr__(self) -> str:
+        schedule, batches, rate = self.schedule, self.batches, self.rates.learning_rate.value
+        return (
+            f"Plan({self.execution.device.value}, {schedule.steps.value} steps of {batches.batch_size.value} rows, "
+            f"learning rate {rate:.2e})"
+        )
 
     def everything(self) -> dict[str, Any]:
         """Choices and settings by name, in order."""
@@ -244,6 +258,9 @@ _ORDER = {
     "step": "execution",
     "compiled": "execution",
     "capacities": "execution",
+    "processes": "execution",
+    "weights": "execution",
+    "shards": "execution",
     "learning_rate": "rates",
     "head_learning_rate": "rates",
     "epochs": "schedule",

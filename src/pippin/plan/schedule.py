@@ -25,7 +25,7 @@ def choose_schedule(
     """All of the plan's schedule that is not simply the user's, and the warm-up."""
     steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
     if recipe.max_steps > 0:
-        epochs = Choice(round(steps.value / steps_per_epoch, 2), "follows from --max_steps")
+        epochs = Choice(round(steps.value / steps_per_epoch, 2), "from --max_steps")
     evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, has_validation)
     best, patience = _choose_best_metric(recipe, task, evaluates.value > 0), _choose_patience(recipe)
     greater = recipe.greater_is_better
@@ -47,32 +47,32 @@ def choose_schedule(
 
 def _choose_steps(recipe: Recipe, epochs: float, steps_per_epoch: int) -> Choice[int]:
     if recipe.max_steps > 0:
-        return Choice(recipe.max_steps, "asked for by --max_steps")
-    return Choice(max(1, math.ceil(epochs * steps_per_epoch)), f"{steps_per_epoch} an epoch")
+        return Choice(recipe.max_steps, "set by --max_steps")
+    return Choice(max(1, math.ceil(epochs * steps_per_epoch)), f"{steps_per_epoch} per epoch")
 
 
 def _choose_warmup_steps(recipe: Recipe, steps: int) -> Choice[int]:
     if recipe.lr_scheduler_type in ("constant", "reduce_lr_on_plateau"):
         return Choice(0, f"the schedule {recipe.lr_scheduler_type} has none")
     if recipe.warmup_steps:
-        return Choice(_steps(recipe.warmup_steps, steps), "asked for")
+        return Choice(_steps(recipe.warmup_steps, steps), "as requested")
     if recipe.warmup_ratio is not None:
-        return Choice(math.ceil(recipe.warmup_ratio * steps), "asked for by --warmup_ratio")
+        return Choice(math.ceil(recipe.warmup_ratio * steps), "set by --warmup_ratio")
     if recipe.warmup_steps is not None:
-        return Choice(0, "asked for")
+        return Choice(0, "as requested")
     if recipe.is_classic:
         return Choice(0, HUGGING_FACE)
-    return Choice(math.ceil(0.1 * steps), "a tenth of the steps")
+    return Choice(math.ceil(0.1 * steps), "10% of the steps")
 
 
 def _choose_logging_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
     if recipe.logging_strategy == "no":
-        return Choice(0, "asked for by --logging_strategy no")
+        return Choice(0, "set by --logging_strategy no")
     if recipe.logging_strategy == "epoch":
-        return Choice(steps_per_epoch, "once an epoch")
+        return Choice(steps_per_epoch, "once per epoch")
     if recipe.logging_steps is not None:
-        return Choice(_steps(recipe.logging_steps, steps), "asked for")
-    return Choice(min(500, max(1, steps // 20)), "about twenty lines")
+        return Choice(_steps(recipe.logging_steps, steps), "as requested")
+    return Choice(min(500, max(1, steps // 20)), "about 20 lines in all")
 
 
 def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_validation: bool) -> Choice[int]:
@@ -88,13 +88,13 @@ def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_val
         elif recipe.is_classic:
             return Choice(0, HUGGING_FACE + ": only at the end")
         else:
-            return Choice(steps_per_epoch, "once an epoch")
+            return Choice(steps_per_epoch, "once per epoch")
     if strategy == "no":
-        return Choice(0, "asked for by --eval_strategy no")
+        return Choice(0, "set by --eval_strategy no")
     if strategy == "epoch":
-        return Choice(steps_per_epoch, "once an epoch, asked for")
+        return Choice(steps_per_epoch, "once per epoch, as requested")
     if recipe.eval_steps is not None:
-        return Choice(_steps(recipe.eval_steps, steps), "asked for")
+        return Choice(_steps(recipe.eval_steps, steps), "as requested")
     if recipe.logging_steps is not None:
         return Choice(_steps(recipe.logging_steps, steps), "as often as logging")
     return Choice(500, HUGGING_FACE)
@@ -117,7 +117,7 @@ def _choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Cho
     if not asked and recipe.is_classic:
         return Choice("", HUGGING_FACE)
     if not asked:
-        return Choice("", "its learning rate has run down, and small validation sets mislead")
+        return Choice("", "its learning rate has decayed to 0, and small validation sets mislead")
     if not evaluates:
         raise PippinError(
             f"{asked[0]} needs evaluations while training: add --eval_strategy epoch, "
@@ -127,7 +127,7 @@ def _choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Cho
         name = recipe.metric_for_best_model.removeprefix("eval_")
         if name not in task.metrics:
             raise PippinError(f"--metric_for_best_model {name}: this task has {', '.join(sorted(set(task.metrics)))}.")
-        return Choice(name, "asked for")
+        return Choice(name, "as requested")
     if recipe.is_classic:
         return Choice("loss", HUGGING_FACE)
     return Choice(task.main_metric, "the task's own")
@@ -135,18 +135,18 @@ def _choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Cho
 
 def _choose_patience(recipe: Recipe) -> Choice[int]:
     if recipe.early_stopping_patience is not None:
-        return Choice(recipe.early_stopping_patience, "asked for")
+        return Choice(recipe.early_stopping_patience, "without improvement end the run; a tie is no improvement")
     return Choice(0, "never stops early")
 
 
 def _choose_save_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> Choice[int]:
     if recipe.save_strategy == "epoch":
-        return Choice(steps_per_epoch, "once an epoch, asked for")
+        return Choice(steps_per_epoch, "once per epoch, as requested")
     if recipe.save_strategy == "steps" or (recipe.save_strategy is None and recipe.save_steps is not None):
-        return Choice(_steps(recipe.save_steps or 500, steps), "asked for")
+        return Choice(_steps(recipe.save_steps or 500, steps), "as requested")
     if recipe.save_strategy == "best":
-        return Choice(0, "only when it is the best so far")
-    return Choice(0, "only the finished model")
+        return Choice(0, "whenever a model is the best so far")
+    return Choice(0, "only the final model is saved")
 
 
 def _steps(value: float, total: int) -> int:

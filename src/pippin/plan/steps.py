@@ -24,7 +24,14 @@ _EPOCHS = 5
 
 
 def choose_step(
-    recipe: Recipe, traits: DeviceTraits, precision: str, layout: str, steps: int, frozen: str = NOTHING
+    recipe: Recipe,
+    traits: DeviceTraits,
+    precision: str,
+    layout: str,
+    steps: int,
+    frozen: str = NOTHING,
+    shards: int = 0,
+    processes: int = 1,
 ) -> Choice[StepKind]:
     """Captured where the device can and nothing in the step needs Python."""
     if not traits.captures_steps:
@@ -36,23 +43,25 @@ def choose_step(
         "--fp16 checks every gradient": precision == "fp16",
         "--gradient_checkpointing draws its random numbers twice": recipe.gradient_checkpointing,
         "a part of the model is frozen": frozen != NOTHING,
+        "each shard's gradient is taken by itself": shards > 0,
+        "several processes add up their gradients": processes > 1,
         f"only {steps} steps": steps < _FEWEST_STEPS,
     }
     against = [reason for reason, holds in reasons.items() if holds]
     if against:
         return Choice(EAGER, against[0])
-    return Choice(CAPTURED, "each shape is recorded once and replayed: the GPU does not wait for Python")
+    return Choice(CAPTURED, "each shape is recorded once and replayed, so the GPU never waits for Python")
 
 
 def choose_compiling(recipe: Recipe, precision: str, step: str) -> Choice[Compiled]:
     """Allowed where it can pay; the run decides when it has seen its steps."""
     if recipe.torch_compile is False:
-        return Choice(NEVER, "asked for by --torch_compile false")
+        return Choice(NEVER, "set by --torch_compile false")
     if step != CAPTURED:
-        return Choice(NEVER, "pays only for recorded steps")
+        return Choice(NEVER, "only worth it for recorded steps")
     if precision != "bf16":
         return Choice(NEVER, f"torch's compiler cannot take the attention kernel of {precision}")
-    return Choice(WHEN_IT_PAYS, "decided by the time of the first steps")
+    return Choice(WHEN_IT_PAYS, "decided once the first steps are timed")
 
 
 def choose_capacities(plan: Plan, lengths: np.ndarray | None) -> Choice[tuple[int, ...]]:
@@ -70,4 +79,4 @@ def choose_capacities(plan: Plan, lengths: np.ndarray | None) -> Choice[tuple[in
         return Choice((), "fewer rows than a batch has")
     planned = few_capacities(np.array(totals))
     waste = 1 - np.sum(totals) / padded_lengths(np.array(totals), planned).sum()
-    return Choice(planned, f"tokens of a micro-batch, filled up: {waste:.0%} of the work")
+    return Choice(planned, f"tokens per micro-batch; {waste:.0%} of the work is fill")

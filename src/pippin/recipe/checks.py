@@ -16,6 +16,8 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "head_learning_rate": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
     "num_train_epochs": (lambda v: v > 0, "above 0"),
     "max_steps": (lambda v: v == -1 or v > 0, "above 0, or -1 for none"),
+    "batch_size": (lambda v: v >= 1, "at least 1"),
+    "processes": (lambda v: v >= 1, "at least 1"),
     "per_device_train_batch_size": (lambda v: v >= 1, "at least 1"),
     "per_device_eval_batch_size": (lambda v: v >= 1, "at least 1"),
     "gradient_accumulation_steps": (lambda v: v >= 1, "at least 1"),
@@ -111,6 +113,7 @@ _EXCLUSIVE = [
     (("task_name", "train_file"), "rows come from one place"),
     (("dataset_name", "train_file"), "rows come from one place"),
     (("bf16", "fp16"), "choose one precision"),
+    (("processes", "hosts"), "on each of the hosts one process is started"),
     (("warmup_steps", "warmup_ratio"), "both set the warm-up"),
 ]
 

@@ -22,7 +22,7 @@ from pippin.recipe.training_fields import TrainingFields
 #: What most people set: first in the help, and first to be suggested.
 COMMON = (
     "model_name_or_path", "task_name", "text_column", "label_column", "train_file", "validation_file", "test_file",
-    "learning_rate", "num_train_epochs", "per_device_train_batch_size", "max_seq_length", "freeze", "seed",
+    "learning_rate", "num_train_epochs", "batch_size", "max_seq_length", "freeze", "seed",
     "device", "bf16", "output_dir", "overwrite_output_dir", "resume", "quiet",
 )  # fmt: skip
 

@@ -7,7 +7,6 @@ SHORT_NAMES = {
     "model": "model_name_or_path",
     "lr": "learning_rate",
     "epochs": "num_train_epochs",
-    "batch_size": "per_device_train_batch_size",
     "max_length": "max_seq_length",
     "output": "output_dir",
 }

@@ -35,6 +35,21 @@ class RunFields:
     use_cpu: bool = False
     """Train on the CPU even when there is a GPU."""
 
+    processes: int | None = None
+    """Train in so many processes on this computer, which share the rows of every step. Default: one."""
+
+    hosts: tuple[str, ...] = ()
+    """Train on these computers, one process on each, started over ssh: names as ssh takes them, with this computer's
+    (or localhost) among them. Rows and weights are sent from here."""
+
+    shard: bool = False
+    """Spread weights, gradients and optimiser state over the processes (torch's fully_shard), for models that do not
+    fit on one CUDA card. Default: each process holds all of them."""
+
+    reduce: Literal["exact", "fast"] | None = None
+    """How several processes add up their gradients. `exact`: in a fixed order, so that the weights do not depend on
+    their number. `fast`: as is quickest. Default: exact on CPUs and Apple GPUs, fast on CUDA."""
+
     mps_fallback: Literal["on", "off"] = "on"
     """Operators that the Apple GPU lacks: `on` runs them on the CPU, with copies; `off` stops with their name."""
 

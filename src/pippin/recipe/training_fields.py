@@ -22,8 +22,12 @@ class TrainingFields:
     max_steps: int = -1
     """Optimiser steps; overrides num_train_epochs when above 0."""
 
+    batch_size: int | None = None
+    """Rows per training step, over all processes (times gradient_accumulation_steps). Default: follows from the data,
+    not from the number of processes."""
+
     per_device_train_batch_size: int | None = None
-    """Rows per training step (times gradient_accumulation_steps). Default: follows from the data; 8 with --do_train."""
+    """The same for each process, as Hugging Face counts: 8 with --do_train."""
 
     per_device_eval_batch_size: int | None = None
     """Most rows per evaluation batch. Default: by tokens, since it changes no result."""
@@ -135,8 +139,8 @@ class TrainingFields:
     """Whether a larger metric is better. Default: yes, except for loss and errors."""
 
     early_stopping_patience: int | None = None
-    """Stop after this many evaluations without improvement and keep the best model; 0 never stops early.
-    Default: 0."""
+    """Stop after this many evaluations without improvement and keep the best model; 0 never stops early. A tie is no
+    improvement: the earlier model is kept. Default: 0."""
 
     early_stopping_threshold: float = 0.0
     """Least gain in the metric that counts as an improvement."""

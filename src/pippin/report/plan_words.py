@@ -7,6 +7,25 @@ from typing import Any
 from pippin.plan.plan import Plan, plan_fields
 from pippin.text import memory
 
+#: Values that need not be told.
+_USUAL = {
+    "micro_tokens": 0,
+    "activations": "kept",
+    "updates": "after backward",
+    "saving": "beside the steps",
+    "needed": 0,
+    "patience": 0,
+    "save_steps": 0,
+    "guards": (),
+    "step": "plain calls",
+    "compiled": "never",
+    "capacities": (),
+    "word_vectors": 0,
+    "frozen": "nothing",
+    "processes": 1,
+    "weights": "whole",
+    "shards": 0,
+}
 _WITHOUT_TRAINING = {"device", "precision", "max_length", "guards"}
 
 
@@ -23,23 +42,13 @@ def plan_rows(plan: Plan, trains: bool = True) -> list[tuple[str, str, str]]:
 
 def _goes_without_saying(name: str, plan: Plan) -> bool:
     """Choices that tell a person nothing; run.json holds them all."""
+    value = plan.choices()[name].value
     return (
-        (name == "micro_batch" and plan.batches.micro_batch.value == plan.batches.batch_size.value)
-        or (name == "micro_tokens" and not plan.batches.micro_tokens.value)
-        or (name == "activations" and plan.memory.activations.value == "kept")
-        or (name == "updates" and plan.memory.updates.value == "after backward")
-        or (name == "saving" and plan.memory.saving.value == "beside the steps")
-        or (name == "needed" and not plan.memory.needed.value)
-        or (name == "head_learning_rate" and plan.rates.head_learning_rate.value == plan.rates.learning_rate.value)
-        or (name == "patience" and plan.schedule.patience.value == 0)
-        or (name == "save_steps" and plan.schedule.save_steps.value == 0)
-        or (name == "guards" and not plan.execution.guards.value)
+        (name in _USUAL and value == _USUAL[name])
+        or (name == "micro_batch" and value == plan.batches.batch_size.value)
+        or (name == "head_learning_rate" and value == plan.rates.learning_rate.value)
         or (name == "pad_lengths" and plan.execution.layout.value == "packed")
-        or (name == "step" and plan.execution.step.value == "plain calls")
-        or (name == "compiled" and plan.execution.compiled.value == "never")
-        or (name == "capacities" and not plan.execution.capacities.value)
-        or (name == "word_vectors" and plan.execution.word_vectors.value == 0)
-        or (name in ("frozen", "states") and plan.execution.frozen.value == "nothing")
+        or (name == "states" and plan.execution.frozen.value == "nothing")
     )
 
 
@@ -47,13 +56,15 @@ def _value(name: str, value: Any) -> str:
     if name.endswith("learning_rate"):
         return f"{value:.2e}"
     if name in ("pad_lengths", "capacities", "guards"):
-        return ", ".join(map(str, value)) or "longest row"
+        return ", ".join(map(str, value)) or "longest row of each batch"
     if name == "needed":
         return memory(value)
     if name == "frozen" and value.isdecimal():
         return "embeddings" + (f" and {value} layer{'s' * (value != '1')}" if value != "0" else "")
     if name in ("logging_steps", "eval_steps", "save_steps"):
         return f"{value} step{'s' * (value != 1)}" if value else "never"
+    if name == "patience":
+        return f"{value} evaluation{'s' * (value != 1)}"
     if name == "best_metric":
-        return f"best {value}" if value else "the last"
+        return f"best {value}" if value else "last"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""A run as it goes on: the bar or lines of the log, evaluations, and what a person should hear of at once."""
+"""A run as it goes: the bar or lines of the log, evaluations, and what a person should hear of at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class TrainingProgress:
         self.total_steps = 0
 
     def on_event(self, name: str, figures: Figures) -> None:
-        """Show an event; warnings are shown even when little is to be said."""
+        """Show an event; warnings are shown even when quiet."""
+        if self.terminal.on_event(name, figures):
+            return
         if name in WARNINGS:
             self.terminal.warn(WARNINGS[name](figures))
         elif name in NOTES:
@@ -74,8 +76,8 @@ class TrainingProgress:
     def _show_log(self, figures: Figures) -> None:
         parts = [
             f"loss {figures['loss']:.4f}",
-            f"{figures['samples_per_second']:.0f} samples/s",
-            f"{figures['tokens_per_second']:.0f} tokens/s",
+            f"{figures['samples_per_second']:.0f} rows/s",
+            *([f"{figures['tokens_per_second']:.0f} tokens/s"] if "tokens_per_second" in figures else []),
             memory(figures["memory"]),
             f"{clock_time(figures['seconds_left'])} left",
         ]
@@ -90,7 +92,7 @@ class TrainingProgress:
     def _show_evaluation(self, figures: Figures) -> None:
         shown = " · ".join(f"{name} {value:.4f}" for name, value in scores(figures, "eval").items())
         mark = " · best so far" if figures.get("best") else ""
-        self.terminal.line(f"epoch {figures['epoch']:g} · {shown}{mark}")
+        self.terminal.line(f"epoch {round(figures['epoch'], 2):g} · {shown}{mark}")
 
 
 @contextmanager

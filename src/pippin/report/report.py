@@ -35,8 +35,24 @@ class Report:
     """Operators that ran on the CPU since the device has no kernel for them, the costliest first."""
     verification: str = ""
     """What a comparison with the CPU before training found, in a sentence; empty where the CPU did the training."""
+    baselines: dict[str, float] = field(default_factory=dict)
+    """What the simplest answer to every row would score, under the keys of the results: `eval_accuracy`."""
+    baseline_answer: str = ""
+    """That answer in words: `always answering "common"`."""
+    remarks: tuple[str, ...] = ()
+    """Sentences that nobody should miss, such as that the model gives one answer to all rows."""
     parts: tuple[Part, ...] = ()
     """What the task shows, of the test rows where they have labels, else of the validation rows."""
+
+    def __repr__(self) -> str:
+        from pippin.report.summary import in_a_line
+
+        return f"Report({', '.join(filter(None, [repr(self.folder), in_a_line(self)]))})"
+
+    def _repr_html_(self) -> str:
+        from pippin.report.summary import as_html
+
+        return as_html(self)
 
     @property
     def path(self) -> Path:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
+from pippin.data.encoding import EncodedSplits
 from pippin.engine.inference import Evaluation
 from pippin.engine.loop import Outcome
 from pippin.report.report import Report
@@ -27,14 +30,19 @@ def evaluation_results(evaluations: dict[str, Evaluation], prefix: str) -> dict[
     """What eval_results.json holds; the keys of MNLI's second set end in _mm."""
     results: dict[str, float] = {}
     for name, evaluation in evaluations.items():
-        results |= evaluation.results(prefix, "_mm" if name.endswith("_mismatched") else "")
+        results |= evaluation.results(prefix, _suffix(name))
     return results
+
+
+def _suffix(split: str) -> str:
+    return "_mm" if split.endswith("_mismatched") else ""
 
 
 def make_report(
     folder: str,
     results: dict[str, float],
     data: Dataset,
+    rows: EncodedSplits,
     outcome: Outcome | None,
     evaluations: dict[str, Evaluation],
     tests: dict[str, Evaluation],
@@ -42,7 +50,7 @@ def make_report(
     """The Report; the task shows the test rows where they have labels, else the validation rows."""
     judged_on, judged = next(iter([*tests.items(), *evaluations.items()]), ("", None))
     examples = {**data.validation, **data.test}
-    return Report(
+    report = Report(
         folder=folder,
         results=results,
         main_metric=data.task.main_metric,
@@ -53,6 +61,25 @@ def make_report(
         saving_seconds=round(outcome.saving_seconds, 3) if outcome else 0.0,
         parts=judged.scorer.parts(examples[judged_on], data.columns, judged_on) if judged else (),
     )
+    return _with_baselines(report, rows, evaluations, tests)
+
+
+def _with_baselines(
+    report: Report, rows: EncodedSplits, evaluations: dict[str, Evaluation], tests: dict[str, Evaluation]
+) -> Report:
+    """The report with what the simplest answer would score, and remarks on the first split that calls for some."""
+    encoded = {**rows.validation, **rows.test}
+    judged = [("eval", *each) for each in evaluations.items()] + [("test", *each) for each in tests.items()]
+    if not judged:
+        return report
+    reference = rows.train or encoded[judged[0][1]]
+    answer, scores, remarks = "", dict[str, float](), list[str]()
+    for prefix, split, evaluation in judged:
+        baseline = evaluation.scorer.baseline(reference)
+        answer = baseline.answer
+        scores |= {f"{prefix}_{name}{_suffix(split)}": value for name, value in baseline.metrics.items()}
+        remarks = remarks or evaluation.scorer.remarks(split.replace("_", " "), baseline)
+    return replace(report, baselines=scores, baseline_answer=answer, remarks=tuple(remarks))
 
 
 def count_flops(model: torch.nn.Module, tokens: int) -> float:

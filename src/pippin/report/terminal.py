@@ -21,17 +21,18 @@ from pippin.machine.check import BAD, NOTE, OK, Check
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
 from pippin.redact import remember_secret, without_secrets
+from pippin.report.happenings import Figures
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report, scores
 from pippin.report.stream import LastingStream
 from pippin.tasks import parts
-from pippin.text import clock_time, memory, visible
+from pippin.text import clock_time, duration, epochs, memory, visible
 
 #: Tables of a task are shown up to so many rows, matrices up to so many; report.json has them all.
 _MOST_ROWS, _MOST_IN_MATRIX = 20, 8
-#: What the words "taken for" take up.
-_TAKEN_FOR_WIDTH = 11
-#: A name is shown by so many letters at least.
+#: What the head "predicted" takes up.
+_PREDICTED_WIDTH = 11
+#: A name is shown by so many characters at least.
 _SHORTEST_NAME = 4
 #: Share of the time from which on saving is worth a word.
 _WORTH_SAYING = 0.02
@@ -78,6 +79,10 @@ class Terminal:
     def line(self, markup: str, whole: bool = False) -> None:
         """One line; only a terminal breaks it to its width, unless it is to stay whole."""
         self.console.print(visible(markup), soft_wrap=whole or not self.on_screen, emoji=False)
+
+    def on_event(self, name: str, figures: Figures) -> bool:
+        """Whether an event of a run is shown here in a way of its own; a terminal shows lines and a bar."""
+        return False
 
     def say_where(self, markup: str) -> None:
         """Where the results are: told even when quiet, and never broken, so that a path can be copied."""
@@ -136,45 +141,40 @@ class Terminal:
                 self.line(f"{mark}  {name:{width}}  {texts[0]}")
                 for text in texts[1:]:
                     self.line(" " * (width + 8) + text)
-        self.line("\nReady." if ready else "\nNot ready: put right what is marked bad, from the top.")
+        self.line("\nReady." if ready else "\nNot ready: fix what is marked bad, starting at the top.")
 
     def show_report(self, report: Report) -> None:
-        """The result first, then where it is; when quiet, only that."""
+        """The result first, then where it is; when quiet, only that and what nobody should miss."""
         if not self.quiet:
             self._show_results(report)
+        for remark in report.remarks:
+            self.warn(remark)
         kind = "results" if report.best_step is None else "saved"
         self.say_where(f"{kind} in [bold]{escape(report.folder)}[/bold]")
         if self.quiet:
             return
-        self.say_where(escape(f"look: {report.folder}/report.html"))
+        self.say_where(escape(f"report: {report.folder}/report.html"))
         if report.best_step is not None:
             second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
-            self.say_where(escape(f'try: pippin predict {shlex.quote(report.folder)} --text "…"{second}'))
+            self.say_where(escape(f'try it: pippin predict {shlex.quote(report.folder)} --text "…"{second}'))
 
     def _show_results(self, report: Report) -> None:
         self.console.print()
         for split, title in (("eval", "validation"), ("test", "test")):
             if figures := scores(report.results, split):
-                rows = report.results.get(f"{split}_samples")
-                shown = " · ".join(f"{name} [bold]{value:.4f}[/bold]" for name, value in figures.items())
-                self.console.print(f"{title}: {shown} ({rows} rows)")
+                shown = " · ".join(_figure(report, split, name, value) for name, value in figures.items())
+                self.line(f"{title}: {shown} ({report.results.get(f'{split}_samples')} rows)")
         for part in report.parts:
             if part.in_brief and part.table and len(part.table.rows) <= _MOST_ROWS:
                 self._show_part(part.title, part.table, part.matrix)
         if "train_runtime" in report.results:
-            early = ", stopped early" if report.stopped_early else ""
-            share = report.saving_seconds / max(report.results["train_runtime"], 1e-9)
-            saving = f"; saving took {share:.0%} of it" if share >= _WORTH_SAYING else ""
-            self.console.print(
-                f"trained {report.results['epoch']:g} epochs in {clock_time(report.results['train_runtime'])}{early}"
-                f"{saving}, {memory(report.peak_memory)} at most; kept the model of step {report.best_step}"
-            )
+            self.line(" · ".join(_training_words(report)))
         if report.fallbacks:
             used = [f"{name} {use.calls} times, {use.share:.1%} of the time" for name, use in report.fallbacks.items()]
-            self.line(escape(f"on the CPU, since the device has no kernel: {'; '.join(used)}"))
+            self.line(escape(f"ran on the CPU, because the device has no kernel for it: {'; '.join(used)}"))
 
     def _show_part(self, title: str, part: parts.TablePart, matrix: parts.Matrix | None) -> None:
-        """A table, and how often each of its rows was taken for each other, where there is room for it."""
+        """A table, and how often each class was predicted for each, where there is room for it."""
         rows = [[_cell(cell, how) for cell, how in zip(row, part.formats, strict=False)] for row in part.rows]
         names = [row[0] for row in rows]
         longest = max(map(cell_len, names))
@@ -182,18 +182,20 @@ class Terminal:
         cells = [list(column) for column in zip(part.heads, *rows, strict=True)]
         left = self.console.width - 2 - sum(max(map(cell_len, column)) + 2 for column in cells[1:])
         with_matrix = matrix is not None and len(names) <= _MOST_IN_MATRIX
-        with_matrix = with_matrix and longest + _TAKEN_FOR_WIDTH + matrix_width <= left
+        with_matrix = with_matrix and longest + _PREDICTED_WIDTH + matrix_width <= left
         shown = Text(title[:1].lower() + title[1:], "table.title")
         table = Table(title=shown, title_justify="left", box=None, padding=(0, 2, 0, 0))
         # The figures keep their place; a name that is too long for what they leave is cut.
         first, *others = [head.lower() for head in part.heads]
         table.add_column(Text(first), no_wrap=True, overflow="ellipsis", max_width=max(left, _SHORTEST_NAME))
-        for heading in [*others, *(["taken for", *names] if with_matrix else [])]:
+        for heading in [*others, *(["predicted", *names] if with_matrix else [])]:
             table.add_column(Text(heading), justify="right", no_wrap=True)
         for place, row in enumerate(rows):
             counts = ["", *(str(count or "·") for count in matrix.counts[place])] if matrix and with_matrix else []
             table.add_row(*map(Text, row), *counts)
         self.console.print(table)
+        if part.caption:
+            self.note(part.caption)
 
     @contextmanager
     def rows_bar(self, total: int | None, what: str) -> Iterator[Callable[[int], None]]:
@@ -226,6 +228,30 @@ def escape(text: str) -> str:
     return escape_markup(visible(without_secrets(text)))
 
 
+def _figure(report: Report, split: str, name: str, value: float) -> str:
+    """A metric by name, and beside the first one what the simplest answer would score."""
+    shown = f"{escape(name)} [bold]{value:.4f}[/bold]"
+    baselines = scores(report.baselines, split)
+    if name not in baselines or name.removesuffix("_mm") != next(iter(baselines)):
+        return shown
+    return f"{shown} ({baselines[name]:.4f} by {escape(report.baseline_answer)})"
+
+
+def _training_words(report: Report) -> Iterator[str]:
+    """How long it trained, what it took, and which model is kept."""
+    seconds = report.results["train_runtime"]
+    took = clock_time(seconds) if seconds >= 1 else duration(seconds)
+    yield f"trained for {epochs(report.results['epoch'])} in {took}"
+    if report.stopped_early:
+        yield "stopped early"
+    if (share := report.saving_seconds / max(seconds, 1e-9)) >= _WORTH_SAYING:
+        yield f"{share:.0%} of it spent saving"
+    yield f"peak memory {memory(report.peak_memory)}"
+    yield f"kept the model from step {report.best_step}"
+
+
 def _cell(value: object, how: str) -> str:
-    """A cell of a table; one that is no number, though one was wanted, is shown as it is."""
+    """A cell of a table; what does not exist is a dash, and words in a column of numbers stay as they are."""
+    if value is None:
+        return "–"
     return format(value, how) if how not in ("", "long") and isinstance(value, int | float) else visible(str(value))

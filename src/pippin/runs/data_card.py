@@ -52,7 +52,6 @@ class DataCard:
 
 
 def data_card(data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
-    """Describe a job's rows."""
     splits = {"train": data.train, **data.validation, **data.test}
     return DataCard(
         name=data.name,

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from pippin.files import open_to_append
+from pippin.plain_files import open_plain, parse_json
 
 Listener = Callable[[str, dict[str, Any]], None]
+
+#: Bytes at the end of the file in which the last steps stand, and the longest whole number that is believed.
+_TAIL, _LARGEST = 1 << 16, 2**53
 
 
 class Events:
@@ -40,7 +44,6 @@ class Events:
 
     @property
     def position(self) -> int:
-        """Bytes written so far."""
         return os.fstat(self.file.fileno()).st_size
 
     def emit(self, name: str, **figures: Any) -> None:
@@ -60,6 +63,25 @@ class Events:
 
     def close(self) -> None:
         self.file.close()
+
+
+def last_step(path: Path) -> int:
+    """The last step that the events of a run tell of; 0 where they tell of none."""
+    try:
+        with open_plain(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            lines = file.read(_TAIL).splitlines()
+    except OSError:
+        return 0
+    return max((step for line in lines if (step := _step_of(line)) < _LARGEST), default=0)
+
+
+def _step_of(line: bytes) -> int:
+    try:
+        step = parse_json(line.decode())["step"]
+    except (ValueError, TypeError, KeyError):
+        return 0
+    return step if type(step) is int else 0
 
 
 def _is_saved(line: bytes, step: int) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.files import (
+    free_name,
     is_own_folder,
     is_plain_file,
     numbered,
@@ -34,8 +35,6 @@ EVENTS = "events.jsonl"
 CHECKPOINTS = "checkpoints"
 #: Files that Pippin reads again under their names. The user's own file of such a name has to make way.
 _READ_AGAIN = {RECORD, EVENTS, "report.json", "trackers.json"}
-
-
 #: What tells our pages, within their first bytes.
 PAGE_MARK, _HEAD_BYTES = '<meta name="generator" content="Pippin">', 2048
 
@@ -52,13 +51,17 @@ def is_page(path: Path) -> bool:
 
 
 class RunFolder:
-    """The folder on disk, and the record of the run in it."""
-
     def __init__(self, path: Path, before: Run | None = None, resumes: bool = False):
         self.path, self.before, self.resumes = path, before, resumes
         """``before``: the run that the folder holds. It is taken up where the job ``resumes`` it, else replaced."""
         self.run: Run | None = None
         self.warn: Callable[[str], None] = lambda text: None
+
+    @property
+    def record(self) -> Run:
+        """Of the run that is at work in the folder."""
+        assert self.run is not None
+        return self.run
 
     @property
     def events_path(self) -> Path:
@@ -69,7 +72,6 @@ class RunFolder:
         return self.path / CHECKPOINTS
 
     def store(self, run: str, keep: int = 1) -> Store:
-        """The checkpoints of a run by its id."""
         return Store(self.checkpoints, run, keep)
 
     def begin(self, run: Run, inputs: Collection[Path] = ()) -> None:
@@ -112,22 +114,18 @@ class RunFolder:
             self.before = self.run
 
     def update(self, **changes: Any) -> None:
-        """Change the record."""
-        assert self.run is not None
-        self.run = replace(self.run, **changes)
+        self.run = replace(self.record, **changes)
         self._write_record()
 
     def claim(self, name: str) -> str:
         """The name under which a page will be written again and again; another one where the user has such a file."""
-        assert self.run is not None
         name = self._name_for(name)
-        if self.run.files.get(name) != ():
-            self.update(files={**self.run.files, name: ()})
+        if self.record.files.get(name) != ():
+            self.update(files={**self.record.files, name: ()})
         return name
 
     def write(self, name: str, text: str) -> Path:
         """Write one file and remember that it is ours."""
-        assert self.run is not None
         content = to_bytes(text)
         if name in _READ_AGAIN:
             self._make_way(name)
@@ -160,24 +158,21 @@ class RunFolder:
 
     def complete_install(self) -> None:
         """Move what is left of a trained model out of its staging folder, and drop the rest of the model before."""
-        assert self.run is not None
-        assert self.run.trained is not None
-        staging = self.path / self.run.installing
-        if self.run.installing and is_own_folder(staging):
+        assert self.record.trained is not None
+        staging = self.path / self.record.installing
+        if self.record.installing and is_own_folder(staging):
             for path in sorted(staging.iterdir()):
-                if path.name in self.run.trained.files:
+                if path.name in self.record.trained.files:
                     self._make_way(path.name)
                     os.replace(path, self.path / path.name)
             sync(self.path)
-        for name in self.run.before.keys() - self.run.files.keys():
+        for name in self.record.before.keys() - self.record.files.keys():
             self._drop(name)
         self.update(installing="", before={})
         remove_leftovers(self.path)
 
     def record_text(self) -> str:
-        """The record as run.json holds it."""
-        assert self.run is not None
-        return record_text(self.run)
+        return record_text(self.record)
 
     def is_ours(self, name: str) -> bool:
         """Whether a file is one that Pippin wrote, and still as it was written."""
@@ -197,8 +192,7 @@ class RunFolder:
 
     def _remember(self, digests: dict[str, str], **changes: Any) -> None:
         """Note what is about to be written, beside what stood under the same names before."""
-        assert self.run is not None
-        files = dict(self.run.files)
+        files = dict(self.record.files)
         for name, digest in digests.items():
             files[name] = tuple(dict.fromkeys((*files.get(name, ()), digest)))
         self.update(files=files, **changes)
@@ -213,9 +207,9 @@ class RunFolder:
     def _make_way(self, name: str) -> None:
         """Move the user's own file aside where ours must have its name."""
         if not self._is_free(name):
-            aside = next(path for path in numbered(self.path / name) if not os.path.lexists(path))
+            aside = free_name(self.path / name)
             os.rename(self.path / name, aside)
-            self.warn(f"{self.path / name} was not written by Pippin, or was changed since: it is {aside.name} now.")
+            self.warn(f"{self.path / name} was not written by Pippin, or was changed since: renamed to {aside.name}.")
 
     def _is_free(self, name: str) -> bool:
         return not os.path.lexists(self.path / name) or self.is_ours(name)

@@ -10,8 +10,11 @@ from pathlib import Path
 from pippin.errors import PippinError
 from pippin.files import is_plain_file
 from pippin.plain_files import odd_kind
+from pippin.runs.checkpoints.lock import is_in_use
 from pippin.runs.checkpoints.manifest import NAME as MANIFEST
 from pippin.runs.checkpoints.manifest import problem_of, sha256
+from pippin.runs.events import last_step
+from pippin.runs.folder import EVENTS
 from pippin.runs.record import NAME, Run, read_record
 
 #: What transformers looks for in a model's folder.
@@ -65,9 +68,13 @@ def model_problem(folder: Path, files: Mapping[str, str]) -> str | None:
 def _without_model(folder: Path, run: Run) -> str:
     if not run.trains:
         return f"{folder} holds results and no model: nothing was trained there. Name the folder of a trained model."
+    step, steps = last_step(folder / EVENTS), run.plan.schedule.steps.value
+    place = f"at step {step} of {steps}" if step else f"within its first steps of {steps}"
+    if is_in_use(folder):
+        return f"{folder} holds no trained model yet: its run is still at work, {place}. Wait for it to finish."
     return (
-        f"{folder} holds no trained model yet: its run {'stopped' if run.status != 'started' else 'has not finished'}. "
-        f"Go on with: pippin resume {shlex.quote(str(folder))}"
+        f"{folder} holds no trained model yet: its run stopped {place}. "
+        f"To continue: pippin resume {shlex.quote(str(folder))}"
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pippin.errors import PippinError
 from pippin.plain_files import is_utf_8
 
-#: In letters and in bytes: a file system takes 255 bytes, and Pippin adds words and numbers of its own.
+#: In characters and in bytes: a file system takes 255 bytes, and Pippin adds words and numbers of its own.
 _LONGEST, _MOST_BYTES = 64, 180
 #: Windows keeps these for devices, whatever follows a point.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
@@ -31,7 +31,7 @@ def plain_name(name: str, instead: str = "run") -> str:
 def checked_path(path: str) -> Path:
     """A path that the user names may be anywhere, but it must be one that a file system can have."""
     if "\0" in path:
-        raise PippinError(f"--output_dir {path!r} holds a NUL, which no folder's name can. Name another folder.")
+        raise PippinError(f"--output_dir {path!r} holds a NUL character. Name another folder.")
     if not is_utf_8(path):
         raise PippinError(f"--output_dir {path} is not UTF-8, and weights cannot be saved there. Name another folder.")
     return Path(path)

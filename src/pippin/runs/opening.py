@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
 
 from pippin.errors import PippinError
-from pippin.files import is_staging
+from pippin.files import is_staging, numbered
 from pippin.recipe import Recipe
 from pippin.runs.checkpoints.lock import NAME as LOCK
 from pippin.runs.folder import CHECKPOINTS, RunFolder
@@ -30,7 +29,7 @@ def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
     if recipe.output_dir is None:
         _check_writable(Path("runs"))
         base = Path("runs") / plain_name(data_name)
-        free = next(path for path in _numbered(base) if not path.exists())
+        free = next(path for path in numbered(base, is_folder=True) if not path.exists())
         return (_last_unfinished(base) if recipe.wants_resume else None) or RunFolder(free)
     path = checked_path(recipe.output_dir)
     if path.exists() and not path.is_dir():
@@ -54,8 +53,8 @@ def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
             "Add --overwrite_output_dir to replace it, or name another folder."
         )
     raise PippinError(
-        f"--output_dir {path} holds an unfinished run of {run.started}. Add --resume to go on with it, or "
-        "--overwrite_output_dir to start anew."
+        f"--output_dir {path} holds an unfinished run of {run.started}. Add --resume to continue it, or "
+        "--overwrite_output_dir to start over."
     )
 
 
@@ -90,7 +89,7 @@ def _run_in(path: Path, recipe: Recipe) -> Run | None:
         ) from None
     if not (recipe.wants_resume or recipe.overwrite_output_dir):
         raise PippinError(
-            f"{problem} Add --resume to go on from the newest checkpoint, or --overwrite_output_dir to start anew."
+            f"{problem} Add --resume to continue from the newest checkpoint, or --overwrite_output_dir to start over."
         )
     return run
 
@@ -113,19 +112,11 @@ def _check_writable(path: Path) -> None:
     """Refuse a place where no folder can be made, before hours of work end there."""
     nearest = next(parent for parent in [path, *path.absolute().parents] if parent.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise PippinError(f"{path} cannot be written: {nearest} allows no new files. Name another --output_dir.")
+        raise PippinError(f"{path} cannot be written: {nearest} is not writable. Name another --output_dir.")
 
 
 def _last_unfinished(base: Path) -> RunFolder | None:
     """The newest run of this name, where it can go on."""
-    taken = list(takewhile(Path.exists, _numbered(base)))
+    taken = list(takewhile(Path.exists, numbered(base, is_folder=True)))
     run = _run_in(taken[-1], Recipe(resume=True)) if taken else None
     return RunFolder(taken[-1], run, resumes=True) if run is not None and not run.is_finished else None
-
-
-def _numbered(base: Path) -> Iterator[Path]:
-    yield base
-    number = 2
-    while True:
-        yield base.with_name(f"{base.name}-{number}")
-        number += 1

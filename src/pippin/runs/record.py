@@ -44,8 +44,6 @@ class Trained:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run is, and how far it got."""
-
     recipe: Recipe
     machine: Machine
     plan: Plan
@@ -75,6 +73,9 @@ class Run:
     resumed: tuple[str, ...] = ()
     """When and from which step the run went on."""
 
+    def __repr__(self) -> str:
+        return f"Run({self.data.name!r}, {self.status}, {self.data.kind}, {self.model})"
+
     @property
     def trains(self) -> bool:
         return self.recipe.wants_training
@@ -85,12 +86,10 @@ class Run:
 
 
 def now() -> str:
-    """The time as run.json writes it."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def record_text(run: Run) -> str:
-    """The content of run.json."""
     data = to_json(run)
     return json.dumps({**data, _CHECKSUM: _checksum(data)}, indent=2, ensure_ascii=False) + "\n"
 

@@ -6,6 +6,7 @@ asked: neither run.json, which may have been changed, nor the model that the run
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +25,6 @@ from pippin.runs.record import Run, read_record
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run goes on."""
-
     path: Path
     """Holds the model as it was there: a checkpoint, or the run's own folder."""
     step: int
@@ -40,29 +39,25 @@ class Start:
         return packing.read(self.path)
 
 
-@dataclass(frozen=True)
-class FoundStart:
-    start: Start | None
-    passed_over: tuple[tuple[str, str], ...] = ()
-    """Names and reasons of what cannot be used, though it is newer."""
+def find_start(folder: RunFolder, skipped: Callable[[str, str], None], named: Path | None = None) -> Start | None:
+    """Where the run in a folder goes on: from the checkpoint that is named, else where it was last.
 
-
-def find_start(folder: RunFolder, named: Path | None = None) -> FoundStart:
-    """Where the run in a folder goes on: from the checkpoint that is named, else where it was last."""
-    if named is not None:
-        return FoundStart(_named_start(named, folder.before))
+    ``skipped`` hears name and reason of what is newer and cannot be used.
+    """
     before = folder.before
+    if named is not None:
+        return _named_start(named, before)
     if before is None:
-        return FoundStart(None)
-    passed_over: tuple[tuple[str, str], ...] = ()
+        return None
     if before.trained is not None:
         problem = model_problem(folder.path, before.trained.files)
         if problem is None:
-            return FoundStart(Start(folder.path, before.plan.schedule.steps.value, before, is_trained=True))
-        passed_over = (("the trained model", problem),)
+            return Start(folder.path, before.plan.schedule.steps.value, before, is_trained=True)
+        skipped("the trained model", problem)
     found = folder.store(before.id).newest()
-    passed_over += found.passed_over
-    return FoundStart(None if found.path is None else _start_of(found.path, found.step), passed_over)
+    for name, reason in found.passed_over:
+        skipped(name, reason)
+    return None if found.path is None else _start_of(found.path, found.step)
 
 
 def trusted_record(folder: Path) -> Run | None:
@@ -82,7 +77,7 @@ def trusted_record(folder: Path) -> Run | None:
         return max((each for each in records if each[1].id == own.id), default=(0, own), key=lambda each: each[0])[1]
     if len({record.id for _, record in records}) > 1:
         raise PippinError(
-            f"{folder / CHECKPOINTS} holds checkpoints of several runs, and {folder} does not say which is its own. "
+            f"{folder / CHECKPOINTS} holds checkpoints of several runs, and nothing tells which belong to {folder}. "
             "Name one with --resume_from_checkpoint and a new --output_dir."
         )
     if problem is not None and not records:
@@ -102,7 +97,6 @@ def _guarded_record(path: Path) -> tuple[int, Run] | None:
 
 
 def named_checkpoint(recipe: Recipe) -> Path | None:
-    """The folder that --resume_from_checkpoint names."""
     named = recipe.resume_from_checkpoint
     return None if named is None or named.lower() in ("true", "false") else Path(named)
 
@@ -111,12 +105,11 @@ def _named_start(path: Path, own: Run | None) -> Start:
     manifest = read(path)
     problem = problem_of(path) if path.is_dir() else "there is no such folder"
     if problem or manifest is None:
-        raise PippinError(f"--resume_from_checkpoint {path}: {problem}. Use --resume for the newest good one.")
+        raise PippinError(f"--resume_from_checkpoint {path}: {problem}. For the newest good one: --resume")
     start = _start_of(path, manifest.step)
     if own is not None and own.id != start.record.id:
         raise PippinError(
-            f"--resume_from_checkpoint {path} belongs to another run than the one in the output folder. "
-            "Name a new --output_dir."
+            f"--resume_from_checkpoint {path} belongs to another run than the output folder. Name a new --output_dir."
         )
     return start
 
@@ -125,5 +118,5 @@ def _start_of(path: Path, step: int) -> Start:
     """A checkpoint whose every byte is as it was written."""
     record = read_record(path)
     if record is None:
-        raise PippinError(f"{path} holds no record of its run, so nothing can go on from it.")
+        raise PippinError(f"{path} holds no record of its run, so it cannot be resumed.")
     return Start(path, step, record)

@@ -24,8 +24,6 @@ _RATES = {
 
 @dataclass(frozen=True)
 class Changes:
-    """What is other than it was, in words."""
-
     applied: tuple[str, ...]
     digits: tuple[str, ...]
     new_rates: bool
@@ -37,14 +35,14 @@ def changes_since(before: Run, recipe: Recipe, plan: Plan, fingerprint: str, ari
     found = [*_choices(before.plan, plan), *_settings(located(before.recipe, before.directory), recipe)]
     fixed = [words for _, rule, words in found if rule == "fixed"]
     if before.fingerprint != fingerprint:
-        fixed.insert(0, "the training or validation rows, or the classes, are others")
+        fixed.insert(0, "the training or validation rows, or the classes")
     applied = tuple(words for _, rule, words in found if rule == "applied")
     if before.trained and applied:
-        fixed.append(f"{applied[0]} (and its training is done)")
+        fixed.append(f"{applied[0]} (but its training is done)")
     if fixed:
         raise PippinError(
-            f"this run cannot go on: since it began, {'; '.join(fixed)}. "
-            "Put that back, or start anew with --overwrite_output_dir or another --output_dir."
+            f"this run cannot be resumed. Changed since it began: {'; '.join(fixed)}. "
+            "Undo that, or start over with --overwrite_output_dir or another --output_dir."
         )
     digits = [words for _, rule, words in found if rule == "digits"]
     digits += [

@@ -11,13 +11,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from pippin.errors import PippinError
 from pippin.files import to_bytes
 from pippin.models.used_rows import UsedRows
 from pippin.plan.fits import BESIDE
 from pippin.plan.plan import Plan
-from pippin.runs.checkpoints.packing import copied, write
-from pippin.runs.checkpoints.store import Store
-from pippin.runs.checkpoints.weights import load_weights
+from pippin.runs.checkpoints import packing
+from pippin.runs.checkpoints.manifest import read
+from pippin.runs.checkpoints.packing import on_cpu, write
 from pippin.runs.events import Events
 from pippin.runs.folder import RunFolder
 from pippin.runs.record import NAME as RECORD
@@ -39,13 +40,12 @@ class Saver:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.folder, self.events, self.model, self.tokenizer, self.clock = folder, events, model, tokenizer, clock
-        self.store = store_of(folder, plan)
+        self.store = folder.store(folder.run.id if folder.run else "", plan.schedule.save_total_limit)
         self.minutes = plan.schedule.save_minutes
         self.copies = plan.memory.saving.value == BESIDE
         self.last_step = 0
         self.last_time = clock()
-        self.seconds = 0.0
-        """Time that training waited for saves."""
+        self.seconds = 0.0  # time that training waited for saves
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._pending: Future[Path] | None = None
 
@@ -53,8 +53,18 @@ class Saver:
         """Whether so much time has passed since the last save that more should not be lost."""
         return self.minutes > 0 and self.clock() - self.last_time >= 60 * self.minutes
 
-    def save(self, step: int, state: dict[str, Any], best_step: int | None, goes_on: bool = True) -> None:
-        """Copy the model and the state, and write them in the background; at once where training does not go on."""
+    def save(
+        self,
+        step: int,
+        state: dict[str, Any],
+        best_step: int | None,
+        goes_on: bool = True,
+        weights: dict[str, Any] | None = None,
+    ) -> None:
+        """Copy the model and the state, and write them in the background; at once where training does not go on.
+
+        ``weights`` are those to be written where the model holds only a part.
+        """
         if step == self.last_step:
             return
         self.wait()
@@ -62,11 +72,11 @@ class Saver:
         self.last_step = step
         # After the wait, which tells of the save before: that belongs to what this one goes back to.
         state = {**state, "events": self.events.position}
+        weights = weights or self.model.state_dict()
         if goes_on and self.copies:
-            weights, kept = copied(self.model.state_dict()), copied(state)
-            self._pending = self._worker.submit(self._write, step, weights, kept, best_step)
+            self._pending = self._worker.submit(self._write, step, on_cpu(weights, []), on_cpu(state, []), best_step)
         else:
-            path = self._write(step, self.model.state_dict(), state, best_step)
+            path = self._write(step, weights, state, best_step)
             self._tell(step, path)
         self.last_time = self.clock()
         self.seconds += self.last_time - began
@@ -92,6 +102,15 @@ class Saver:
             load_weights(self.model, self.store.path(step))
         return problem
 
+    def weights_of(self, step: int) -> tuple[str | None, dict[str, Any]]:
+        """What stands in the way of a checkpoint's weights, if anything, and the weights."""
+        from safetensors.torch import load_file
+
+        if problem := self.store.problem_of(step):
+            return problem, {}
+        folder = self.store.path(step)
+        return None, {name: each for file in _weight_files(folder) for name, each in load_file(folder / file).items()}
+
     def close(self) -> None:
         """Finish what was begun; what fails here no longer matters."""
         self._worker.shutdown(wait=True)
@@ -109,11 +128,6 @@ class Saver:
         return self.store.save(step, fill, checkpoint_bytes(self.model), best_step)
 
 
-def store_of(folder: RunFolder, plan: Plan) -> Store:
-    """Where the checkpoints of the run in a folder are."""
-    return folder.store(folder.run.id if folder.run else "", plan.schedule.save_total_limit)
-
-
 def checkpoint_bytes(model: Any) -> int:
     """About what a checkpoint takes on disk: the weights, and two numbers more for each that is trained.
 
@@ -128,3 +142,22 @@ def checkpoint_bytes(model: Any) -> int:
 def room_needed(model: Any, kept: int) -> int:
     """Bytes of the checkpoints that are kept, of one that is being written, and of the finished model."""
     return (kept + 2) * checkpoint_bytes(model)
+
+
+def load_weights(model: Any, folder: Path) -> None:
+    """Put the weights of a checkpoint into the model: all of them, out of the files that its manifest names."""
+    from safetensors.torch import load_model
+
+    shards = _weight_files(folder)
+    missing = set(model.state_dict())
+    for shard in shards:
+        missing &= set(load_model(model, folder / shard, strict=False)[0])
+    if missing or not shards:
+        raise PippinError(f"{folder} cannot be used: {len(missing)} of the model's tensors are missing.")
+
+
+def _weight_files(folder: Path) -> list[str]:
+    """The model's files, by the checkpoint's manifest."""
+    manifest = read(folder)
+    names = manifest.files if manifest else {}
+    return sorted(name for name in names if name.endswith(".safetensors") and name != packing.TENSORS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -73,14 +73,33 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Prediction:
-    """One text's answer: a class with its probability, or for regression a number."""
+    """One text's answer: a class with its probability, or a number."""
 
-    label: str
-    """The class; for regression the number in four decimals."""
-    score: float | None
-    """The probability of the class; None for regression."""
+    label: str | None
+    """The class; None where a number is predicted."""
+    score: float | None = None
+    """The probability of the class; None for a number."""
     value: float | None = None
-    """The number in full; None for classes."""
+    """The number; None for a class."""
+
+    def __repr__(self) -> str:
+        if self.value is not None:
+            return f"Prediction(value={self.value:.4g})"
+        score = "" if self.score is None else f", score={self.score:.4f}"
+        return f"Prediction(label={self.label!r}{score})"
+
+    def __str__(self) -> str:
+        """The answer as a word: the class, or the number in four decimals."""
+        return str(self.label) if self.value is None else f"{self.value:.4f}"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The simplest answer to every row, and what a model that gives it would score."""
+
+    answer: str
+    """In words: `always answering "common"`."""
+    metrics: dict[str, float]
 
 
 class Scorer(Protocol):
@@ -89,16 +108,25 @@ class Scorer(Protocol):
     def add(self, rows: np.ndarray, logits: np.ndarray) -> None:
         """Some rows of the split, and a line of logits for each of them, or for each of their tokens end to end."""
 
+    def share(self, total: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Where each of several processes was given some of the rows: ``total`` adds up an array over all of them."""
+
     # What follows is asked when all rows were added.
 
     def metrics(self) -> dict[str, float]:
-        """The task's metrics and the loss."""
+        """The task's metrics and the loss; without those that these rows leave undefined."""
 
     def predictions_of_rows(self) -> Iterator[Prediction]:
         """In the order of the rows."""
 
     def truths(self) -> Iterator[str]:
         """What is right, in the order of the rows and in the words of the predictions; where the rows have labels."""
+
+    def baseline(self, reference: Encoded) -> Baseline:
+        """The simplest answer by other rows' labels, those of training where there are some, judged on these rows."""
+
+    def remarks(self, split: str, baseline: Baseline) -> list[str]:
+        """What nobody should miss in the answers to these rows, as sentences."""
 
     def parts(self, examples: Examples, columns: Columns, split: str) -> tuple[Part, ...]:
         """What the report shows of the answers to these rows, which have labels."""

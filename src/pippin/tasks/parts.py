@@ -10,7 +10,7 @@ from typing import Any
 class TablePart:
     heads: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    """Cells are words or numbers."""
+    """Cells are words or numbers; None for a figure that does not exist."""
     formats: tuple[str, ...] = ()
     """For each column: nothing for words, `long` for texts that may be long, else how its numbers are written."""
     what: str = "rows"
@@ -20,7 +20,7 @@ class TablePart:
 
 @dataclass(frozen=True)
 class Matrix:
-    """How often each was taken for each other."""
+    """How often each class was predicted for each."""
 
     names: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
@@ -38,6 +38,15 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """Actual numbers across, predicted ones up; the rows that were drawn where there are very many."""
+
+    actual: tuple[float, ...]
+    predicted: tuple[float, ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
 class Part:
     """A section of the report."""
 
@@ -48,5 +57,6 @@ class Part:
     most: TablePart | None = None
     """The largest numbers outside the matrix's diagonal, where that is too large to be shown."""
     bars: Bars | None = None
+    scatter: Scatter | None = None
     in_brief: bool = False
     """Whether a terminal shows it too."""

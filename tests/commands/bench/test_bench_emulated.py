@@ -38,7 +38,7 @@ def test_its_figures_are_marked(run_cli, tiny_model, word_file, mps, monkeypatch
     assert "only an emulated device was measured" in out
 
 
-@pytest.mark.parametrize(("is_told", "words"), [(True, "rows would take about"), (False, "memory ran out with")])
+@pytest.mark.parametrize(("is_told", "words"), [(True, "rows would need about"), (False, "ran out of memory")])
 def test_the_largest_batch_ends_with_the_memory(tiny_model, word_file, mps, monkeypatch, is_told, words):
     if not is_told:
         monkeypatch.setattr(MpsBackend, "memory_budget", lambda self: None)

@@ -63,10 +63,12 @@ def test_times_that_are_none(time):
 def test_words_of_a_stranger_do_nothing_in_the_page():
     from markdown_it import MarkdownIt
 
-    from pippin.commands.bench.views.markdown import compared_page, page
+    from pippin.commands.bench.views.document import bench_document, comparison_document
+    from pippin.commands.bench.views.markdown import markdown
 
     evil = made_up_bench(model="<script>x</script> [a](http://x.test) | b\n\n# c", left_out=("<img src=x>",))
-    for text in (page(evil, []), compared_page([evil, made_up_bench()], [])):
+    for document in (bench_document(evil), comparison_document([evil, made_up_bench()])):
+        text = markdown(document, [])
         kinds = {token.type for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)}
         inline = {
             child.type
@@ -84,7 +86,7 @@ def test_folders_in_use_are_left_alone(tmp_path):
     Path("mine").mkdir()
     assert free_folder("mine") == Path("mine")
     Path("mine/thesis.txt").write_text("")
-    with pytest.raises(PippinError, match="left alone"):
+    with pytest.raises(PippinError, match="not empty"):
         free_folder("mine")
 
 

@@ -13,7 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import pippin
-from conftest import make_rows
+from helpers import make_rows
 from pippin.commands.failures.explained import explained
 from pippin.errors import OUR_TRACKER, TORCH_TRACKER, PippinError
 from pippin.machine.drivers import get_backend
@@ -208,8 +208,8 @@ def test_error_that_does_not_come_again(failing, with_operator):
     with_operator()
     Trouble.forward = staticmethod(fails_once)
     message, text = failing()
-    assert "an error that Pippin did not foresee (RuntimeError: once)" in message
-    assert "No operator can be named: the same work passed when it was repeated." in text
+    assert "an unexpected error (RuntimeError: once)" in message
+    assert "The failing operator is unknown: the same work passed when it was repeated." in text
     assert len(calls) == 2
 
 
@@ -225,7 +225,7 @@ def test_error_that_hangs_on_the_values_names_none(failing, with_operator):
     Trouble.forward = staticmethod(fails_for_words)
     _, text = failing()
     assert "| x | int64 [" in text
-    assert "With made-up numbers of the same shapes it does not fail." in text
+    assert "With random numbers of the same shapes it does not fail." in text
     for tokens in seen:
         assert ", ".join(map(str, tokens[:3])) not in text
 
@@ -234,12 +234,12 @@ def test_error_outside_operators(failing, monkeypatch):
     def bug(self, *arguments):
         raise KeyError("zyxquo")
 
-    monkeypatch.setattr("pippin.engine.steps.eager.EagerStep._clip", bug)
+    monkeypatch.setattr("pippin.engine.steps.eager.EagerStep.clip", bug)
     message, text = failing()
-    assert "an error that Pippin did not foresee (KeyError: 'zyxquo')" in message, "at home its words are shown"
+    assert "an unexpected error (KeyError: 'zyxquo')" in message, "at home its words are shown"
     assert OUR_TRACKER in message
     assert text.startswith("# KeyError while running on cpu")
-    assert "did not come out of an operator" in text
+    assert "was not raised by an operator" in text
     assert re.search(r"test_explained, line \d+, bug", text)
 
 
@@ -247,7 +247,7 @@ def test_debugging_keeps_the_error_as_it_is(secret_file, tiny_model, monkeypatch
     def bug(self, *arguments):
         raise KeyError("x")
 
-    monkeypatch.setattr("pippin.engine.steps.eager.EagerStep._clip", bug)
+    monkeypatch.setattr("pippin.engine.steps.eager.EagerStep.clip", bug)
     settings = {"model_name_or_path": tiny_model, "output_dir": "run", "quiet": True}
     with pytest.raises(KeyError):
         pippin.train(secret_file, log_level="debug", **settings)
@@ -281,8 +281,8 @@ def test_kernel_that_only_the_device_lacks_goes_to_torch(monkeypatch):
     message, text = str(caught.value), Path("device-error.md").read_text()
     assert "the operator aten::nonzero failed on the device meta (NotImplementedError: " in message
     assert f"Please report it to PyTorch: {TORCH_TRACKER}." in message
-    assert message.endswith("To go on without this device, add --use_cpu.")
-    assert f"To be sent to {TORCH_TRACKER}." in text
+    assert message.endswith("To run without this device, add --use_cpu.")
+    assert f"Please send this to {TORCH_TRACKER}." in text
     assert "On the CPU it works." in text
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from pippin.commands.failures import smallest
+from pippin.commands.failures import search
 from pippin.commands.failures.call import FailedCall, describe
-from pippin.commands.failures.smallest import error_of, smallest_call
+from pippin.commands.failures.search import error_of, smallest_call
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_number_of_tries_is_bounded(operator, monkeypatch):
         return x.clone()
 
     call, error = seen(operator(kernel), torch.randn(100, 200), torch.randn(300))
-    monkeypatch.setattr(smallest, "_MOST_TRIES", 7)
+    monkeypatch.setattr(search, "_MOST_TRIES", 7)
     tries.clear()
     found = smallest_call(call, error)
     assert len(tries) == 7

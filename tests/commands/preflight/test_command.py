@@ -34,11 +34,13 @@ def test_a_small_job_runs_and_fits_on_every_mac(preflight):
     out = preflight("--chip", "m1")
     assert "on Apple M1, 8 GPU cores, 8 GB · macOS" in out
     for words in (
-        "runs    yes; its",
-        "fits    yes: about",
+        "runs    yes: all",
+        "operators run on the GPU",
+        "fits    yes: needs about",
         "of 5.3 GB",
         "time    about",
-        ": an estimate",
+        " ms per step)",
+        "estimated from",
         "disk    about",
     ):
         assert words in out
@@ -57,7 +59,7 @@ def test_json_holds_all_of_it(preflight):
 def test_what_cannot_be_is_said_with_the_way_out(preflight):
     out = preflight("--chip", "m1", "--torch", "2.15.0", "--macos", "14.5", code=1)
     assert "runs    no" in out
-    assert "torch 2.15.0 needs macOS 15.0, and this is 14.5" in out
+    assert "torch 2.15.0 needs macOS 15.0 or newer, but this Mac has 14.5" in out
     assert "pip install 'torch==2.14.*'" in out
     out = preflight("--chip", "m1", "--torch", "2.5.1", "--macos", "13.0")
     assert "isneginf" in out
@@ -70,7 +72,12 @@ def test_a_job_that_does_not_fit_names_settings_and_macs(preflight, monkeypatch)
     monkeypatch.setattr("pippin.commands.preflight.target.gpu_budget", lambda memory: memory // 2**30 * 2**16)
     out = preflight("--chip", "m1", "--per_device_train_batch_size", 8, code=1)
     assert "fits    no" in out
-    for words in ("--freeze core: about", "--gradient_checkpointing: about", "micro-batch: 1, not 8", "as asked)"):
+    for words in (
+        "--freeze core: about",
+        "--gradient_checkpointing: about",
+        "micro-batch: 1, not 8",
+        "as asked, it would need",
+    ):
         assert words in out
 
 
@@ -86,7 +93,7 @@ def test_mistakes_are_named_at_once(preflight):
     assert "--memory describes a Mac: name its chip" in said
     assert "--chart macs.gif: the name must end in .png" in said
     assert "Did you mean --chip m1-max?" in preflight("--chip", "m1-mx", code=2)
-    assert "is sold with 8, 16 GB" in preflight("--chip", "m1", "--memory", 12, code=2)
+    assert "comes with 8, 16 GB" in preflight("--chip", "m1", "--memory", 12, code=2)
     assert "has at most 8" in preflight("--chip", "m1", "--gpu_cores", 9, code=2)
     assert "--measure runs on this computer" in preflight("--chip", "m1", "--measure", code=2)
     assert "there is no folder nowhere" in preflight("--page", "nowhere/macs.html", code=2)
@@ -104,12 +111,36 @@ def test_every_mac_side_by_side(preflight, monkeypatch):
     monkeypatch.setattr("pippin.commands.preflight.compare.compare", compare_once)  # the same question twice
     out = preflight("--compare", "--page", "macs.html", "--chart", "macs.png")
     page = Path("macs.html").read_text(encoding="utf-8")
-    assert all(chip.name.removeprefix("Apple ") in out and chip.name in page for chip in CHIPS.values())
-    assert "not measured by us" in out
-    assert "<script" not in page
-    assert "http" not in page
+    names = [f"{chip.name.removeprefix('Apple ')} ({chip.gpu_cores} cores)" for chip in CHIPS.values()]
+    assert all(name in out and name in page for name in names)
+    assert "None was measured by us on a Mac" in out
+    assert " 0 s " not in out, "short times have digits"
+    assert "It fits on every chip, at every batch size." in page
+    assert "fits in 8 GB</td>" in page
+    assert "default-src 'none'" in page, "nothing is asked for from outside"
     assert Path("macs.png").read_bytes().startswith(b"\x89PNG")
     assert preflight("--compare", "--json").count('"batch": 64') == len(CHIPS)
+
+
+def test_what_does_not_fit_is_said_in_words():
+    from pippin.commands.preflight.compare import Cell, Comparison, Row
+    from pippin.commands.preflight.views.chart import write_chart
+    from pippin.commands.preflight.views.page import write_page
+
+    cells = tuple(Cell(batch, 60.0 * batch, 16 if batch == 8 else None) for batch in (8, 64))
+    found = Comparison("评论 · <b>x</b>", "fp32", {8: 2**33, 64: 2**36}, (Row("Apple M1", 8, cells),), 1.5, "guessed")
+    write_page(found, Path("macs.html"))
+    page = Path("macs.html").read_text(encoding="utf-8")
+    for words in (
+        ">8.0 min<br>fits in 16 GB<",
+        ">does not fit</td>",
+        "It fits in 1 of 2 combinations",
+        "Does not fit:",
+    ):
+        assert words in page
+    assert "<b>x</b>" not in page
+    write_chart(found, Path("macs.svg"))
+    assert "</svg>" in Path("macs.svg").read_text()
 
 
 def test_nothing_is_left_behind(preflight):
@@ -121,7 +152,7 @@ def test_nothing_is_left_behind(preflight):
 def test_a_measured_step_corrects_the_estimate(preflight, monkeypatch):
     monkeypatch.setattr(forecasting, "measured", lambda job: Measured(100 * 2**20, 0.25))
     out = preflight("--measure")
-    assert "tried   a step took 0.25 s and 100 MB" in out
+    assert "tried   one step took 0.25 s and 100 MB" in out
     assert "measured on this computer" in out
     monkeypatch.setattr(forecasting, "measured", lambda job: Measured(None, None, "it died"))
     assert "tried   it died" in preflight("--measure", code=1)
@@ -143,7 +174,7 @@ class _Deadly:
 
 def test_a_process_that_dies_is_an_answer(planned_job):
     found = measured(replace(planned_job, config=_Deadly()))
-    assert found.trouble == "the step's process ended with exit code 3 and no answer"
+    assert found.trouble == "the process of the step exited with code 3 and no result"
 
 
 @pytest.fixture
@@ -160,11 +191,11 @@ def test_training_refuses_what_cannot_fit(run_cli, word_file, tiny_model):
     asked = ["train", word_file, "--model_name_or_path", tiny_model, "--output_dir", "run", "--max_steps", 2]
     code, _, err = run_cli(*asked, "--memory_limit", 0.001)
     assert code == 2
-    assert "this job does not fit into memory: at its smallest it needs" in err
+    assert "this job does not fit into memory: it needs at least" in err
     assert not Path("run").exists()
     code, out, err = run_cli(*asked, "--memory_limit", 0.001, "--force")
     assert code == 0, err
-    assert "the memory does not fit" in out
+    assert "memory: does not fit: needs about" in out
 
 
 H200 = traits_of("cuda", "NVIDIA H200", memory_bytes=141 << 30, budget_bytes=139 << 30)

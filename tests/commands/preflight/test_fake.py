@@ -113,7 +113,7 @@ def test_the_allocator_counts_what_was_forecast(planned, mps, settings):
     gc.collect()  # what earlier tests left in cycles would count at first, and be gone in the middle
     before = mps.memory().allocated
     memory = forecast(job).memory
-    wanted = memory.total - memory.parts["held before"]
+    wanted = memory.total - memory.parts["already in use"]
     mps.reset_peak()
     found = run_steps(job)
     assert not found.trouble

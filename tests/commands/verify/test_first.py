@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import events, with_traits
+from helpers import events, with_traits
 from pippin.commands.planning import plan_job
-from pippin.commands.verify import first
-from pippin.commands.verify.first import short_rows, verify_first
+from pippin.commands.verify import verify as first
+from pippin.commands.verify.verify import short_rows, verify_first
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.cpu import CpuBackend
@@ -55,7 +55,7 @@ def test_a_sound_device_is_said_to_be(job):
     said: list[str] = []
     found = verify_first(job(), Device(), said.append)
     assert said == [found]
-    assert found.startswith("verified: logits, loss and gradients of 4 rows on other in fp32 are the CPU's")
+    assert found.startswith("verified: logits, loss and gradients of 4 rows on other in fp32 match the CPU's")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_no_memory_for_it_is_no_reason_to_stop(job, monkeypatch):
         raise RuntimeError("other backend out of memory")
 
     monkeypatch.setattr(Device, "guard", full)
-    assert verify_first(job(), Device(), lambda text: None) == "not verified: there was no memory for it."
+    assert verify_first(job(), Device(), lambda text: None) == "not verified: there was not enough memory for it."
 
 
 def test_other_errors_of_the_device_are_raised(job, monkeypatch):

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from pippin.commands.verify.rounding import rounding
-from pippin.commands.verify.tolerance import allowed_error, allowed_errors, epsilon
+from pippin.commands.verify.tolerance import allowed_error, allowed_errors, epsilon, rounding
 
 
 def test_a_wider_model_may_differ_more():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pippin.commands.verify.window import past_window
+from pippin.commands.verify.verify import past_window
 from pippin.data.encoding import Encoded
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pippin.drop_in.script.after_import import AfterImport
-from pippin.drop_in.script.old_arguments import translating
+from pippin.drop_in.script.old_names import translating
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_rows_that_are_nowhere_are_said(hub, monkeypatch: pytest.MonkeyPatch) ->
     module = library(load_dataset=fail)
     glue._load_without_hub(module, None)
     hub("HF_HUB_OFFLINE=1")
-    with pytest.raises(PippinError, match="no copy of it on this computer, and HF_HUB_OFFLINE=1.*--data_dir FOLDER"):
+    with pytest.raises(PippinError, match="no copy of it is on this computer, and HF_HUB_OFFLINE=1.*--data_dir FOLDER"):
         module.load_dataset("glue", "rte")
 
 

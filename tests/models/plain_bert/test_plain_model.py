@@ -18,7 +18,7 @@ from pippin.models.loading import BUILTIN_HUB_NAME, resolve_model
 from pippin.models.network import Network
 from pippin.models.padded_attention import fused, plain
 from pippin.models.plain_bert.config import read_config
-from pippin.models.plain_bert.weights import fits, load
+from pippin.models.plain_bert.model import fits, load
 
 CLASSES = Labels(("a", "b", "c"))
 SETTINGS = {

@@ -7,7 +7,7 @@ import json
 import pytest
 from transformers import AutoTokenizer, BertTokenizerFast
 
-from conftest import FILLER, WORDS, save_tiny_tokenizer
+from helpers import FILLER, WORDS, save_tiny_tokenizer
 from pippin.models.plain_bert.tokenizer import read_tokenizer
 
 TEXTS = [

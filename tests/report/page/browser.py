@@ -84,6 +84,9 @@ class Browser:
                 assert "error" not in answer, answer
                 return answer["result"]
 
+    def key(self, key: str) -> None:
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key)
+
     def wait_for(self, event: str, times: int = 1) -> None:
         """Until something has happened so many times since the page was opened."""
         while sum(each["method"] == event for each in self.events) < times:

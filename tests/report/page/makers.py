@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from conftest import by_class_part, some_plan
+from helpers import by_class_part, some_plan
 from pippin.machine.machine import Machine
 from pippin.machine.traits import traits_of
 from pippin.recipe import Recipe
@@ -58,7 +58,7 @@ def make_report(classes: tuple[str, ...] = CLASSES, text: str = "Who was Galileo
 
 
 def mistakes_part(row: Any, text: Any, truth: Any, predicted: Any, score: Any) -> Part:
-    heads, formats = ("row", "text", "is", "taken for", "sure"), ("d", "long", "", "", ".0%")
+    heads, formats = ("row", "text", "actual", "predicted", "confidence"), ("d", "long", "", "", ".0%")
     return Part(
         "Most confident mistakes, on the validation rows",
         TablePart(heads, ((row, text, truth, predicted, score),), formats),
@@ -66,7 +66,7 @@ def mistakes_part(row: Any, text: Any, truth: Any, predicted: Any, score: Any) -
 
 
 def mixed_up(*pairs: tuple[str, str, int]) -> TablePart:
-    return TablePart(("is", "taken for", "times"), pairs, ("", "", "d"), caption="Mixed up most.")
+    return TablePart(("actual", "predicted", "times"), pairs, ("", "", "d"), caption="Most frequent confusions.")
 
 
 def make_history(logs: int = 30) -> History:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from makers import make_history, make_report, make_run, mistakes_part, mixed_up
 
-from conftest import by_class_part, sealed
+from helpers import by_class_part, sealed
 from pippin.cli.report import write_report
 from pippin.errors import PippinError
 from pippin.machine.fallbacks import Fallback
@@ -189,7 +189,7 @@ def test_lines_that_are_no_events(folder, line):
         file.write(line + b"\n")
     page = page_of(folder)
     assert_inert(page)
-    assert "failed: Oops" in page, "the lines before it are told"
+    assert "Failed: Oops" in page, "the lines before it are told"
 
 
 def test_text_in_the_place_of_numbers():

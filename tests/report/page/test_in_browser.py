@@ -39,16 +39,18 @@ def test_opens_from_a_file_without_a_complaint_or_a_request(opened):
 
 def test_curves_are_drawn(opened):
     drawn = opened.run("[...document.querySelectorAll('figure')].map(f => [f.id, f.querySelectorAll('.curve').length])")
-    assert dict(drawn) == {"loss": 2, "metrics": 1, "rate": 1, "norm": 1, "speed": 1, "memory": 1}
+    # The legend of the losses draws each of its two lines once more.
+    assert dict(drawn) == {"loss": 4, "metric0": 1, "rate": 1, "norm": 1, "speed": 1, "memory": 1}
     box = opened.run("(b => [b.width, b.height])(document.querySelector('#loss .curve').getBBox())")
     assert box[0] > 300
     assert box[1] > 100
 
 
 def test_the_switch_makes_the_scale_logarithmic_and_is_remembered(opened):
-    height = "document.querySelector('#loss .curve').getAttribute('d').split('L')[15]"
+    height = "document.querySelector('#loss svg > g .curve').getAttribute('d').split('L')[15]"
+    switch = _switch("log scale")
     before = opened.run(height)
-    opened.run("document.querySelector('#loss input').click()")
+    opened.run(f"{switch}.click()")
     after = opened.run(height)
     assert before != after
     # When the browser itself hands on what a page keeps is left to chance: it is handed on here.
@@ -57,7 +59,7 @@ def test_the_switch_makes_the_scale_logarithmic_and_is_remembered(opened):
     handed_on = opened.send("Page.addScriptToEvaluateOnNewDocument", source=f"Object.assign(sessionStorage, {kept})")
     opened.reload()
     opened.send("Page.removeScriptToEvaluateOnNewDocument", **handed_on)
-    assert opened.run("document.querySelector('#loss input').checked")
+    assert opened.run(f"{switch}.checked")
     assert opened.run(height) == after
 
 
@@ -66,13 +68,66 @@ def test_values_under_the_pointer_and_by_keys(opened):
     where = opened.run(f"(b => [b.left + b.width / 2, b.top + 50])({box})")
     opened.send("Input.dispatchMouseEvent", type="mouseMoved", x=where[0], y=where[1])
     tip = opened.run("document.querySelector('#loss .tip').innerText")
-    assert tip.startswith("step 1")
+    assert tip.startswith("Step 1")
     assert "training 0." in tip
     assert "validation 1" in tip
     opened.run("document.querySelector('#rate svg').focus()")
-    for key in ("ArrowLeft", "ArrowLeft"):
-        opened.send("Input.dispatchKeyEvent", type="keyDown", key=key)
-    assert opened.run("document.querySelector('#rate .tip').innerText").startswith("step 28\n")
+    opened.key("ArrowLeft")
+    opened.key("ArrowLeft")
+    # The first of the two shows the last step.
+    assert opened.run("document.querySelector('#rate .tip').innerText").startswith("Step 29\n")
+
+
+def test_curves_are_hidden_smoothed_and_zoomed(opened):
+    shown = "document.querySelectorAll('#loss svg > g .curve').length"
+    assert opened.run(shown) == 2
+    button = "document.querySelector('#loss .legend button')"
+    opened.run(f"{button}.click()")
+    assert (opened.run(shown), opened.run(f"{button}.ariaPressed")) == (1, "false")
+    opened.run(f"{button}.click()")
+    opened.run(f"{_switch('smooth')}.click()")
+    assert opened.run("document.querySelectorAll('#loss .smooth').length") == 1, "few evaluations are not smoothed"
+    ticks = "[...document.querySelectorAll('#loss svg > text')].map(t => t.textContent).join(' ')"
+    whole = opened.run(ticks)
+    opened.run("document.querySelector('#loss svg').focus()")
+    opened.key("+")
+    assert opened.run(ticks) != whole
+    assert not opened.run("document.querySelector('#loss .tools button').hidden")
+    opened.key("Escape")
+    assert opened.run(ticks) == whole
+    left, top, width = opened.run(
+        "(b => [b.left, b.top, b.width])(document.querySelector('#loss svg').getBoundingClientRect())"
+    )
+    for kind, share in (("mousePressed", 0.3), ("mouseMoved", 0.6), ("mouseReleased", 0.6)):
+        opened.send(
+            "Input.dispatchMouseEvent", type=kind, x=left + share * width, y=top + 60, button="left", clickCount=1
+        )
+    assert opened.run(ticks) != whole, "dragged over"
+
+
+def test_tables_sort_and_fold(browser, tmp_path):
+    names = tuple(f"class {place}" for place in range(40))
+    page = run_page(make_run(classes=names), make_history(), make_report(classes=names), "runs/q")
+    browser.open(write(tmp_path / "report.html", page))
+    rows = "[...document.querySelectorAll('table.sortable tbody tr')].filter(r => !r.hidden).map(r => r.innerText)"
+    folded = browser.run(rows)
+    browser.run("document.querySelector('button.fold').click()")
+    assert len(browser.run(rows)) > len(folded)
+    first = "document.querySelector('table.sortable tbody td').innerText"
+    browser.run("document.querySelector('table.sortable th button').click()")
+    assert browser.run(first) == "class 0"
+    browser.run("document.querySelector('table.sortable th button').click()")
+    assert browser.run(first) == "class 39", "names with numbers in them in the order of the numbers"
+    assert browser.run("document.querySelector('table.sortable th').ariaSort") == "descending"
+
+
+def test_times_are_the_reader_s_own_and_commands_can_be_copied(opened):
+    opened.send("Emulation.setTimezoneOverride", timezoneId="Asia/Seoul")
+    opened.reload()
+    assert "7:00" in opened.run("document.querySelector('time').textContent")
+    opened.send("Emulation.setTimezoneOverride", timezoneId="")
+    opened.run("document.querySelector('.command button').click()")
+    assert opened.run("getSelection().toString()").startswith("pippin train")
 
 
 def test_hostile_names_and_texts_stay_text(browser, tmp_path):
@@ -109,6 +164,11 @@ def test_light_and_dark_and_a_phone(opened):
     opened.sized(390, 800, dark=True)
     assert opened.run(ground) != light
     assert opened.run("document.documentElement.scrollWidth") <= 390
+
+
+def _switch(name):
+    labels = "[...document.querySelectorAll('#loss label')]"
+    return f"{labels}.find(label => label.innerText.includes('{name}')).querySelector('input')"
 
 
 def _says(browser, word):

@@ -76,7 +76,7 @@ def test_a_run_that_begins_again_hides_what_it_had(command, interrupt, run_cli):
     interrupt(-1)
     code, out, error = run_cli("resume", "run")
     assert code == 0, error
-    assert "begins again" in out
+    assert "starting over" in out
     assert list(curve(read(logged("run")), "train/loss")) == [3, 6, 9]
 
 

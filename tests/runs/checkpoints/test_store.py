@@ -130,9 +130,9 @@ def test_checkpoints_of_other_runs_are_neither_used_nor_deleted(store):
     assert store.newest().step == 3
     assert store.newest().passed_over == (("step-5", "it belongs to another run"),)
     save(store, 5)
-    assert (store.folder / "step-5.aside-1").is_dir()
+    assert (store.folder / "step-5.aside").is_dir()
     store.drop_all()
-    assert manifest.problem_of(store.folder / "step-5.aside-1") is None
+    assert manifest.problem_of(store.folder / "step-5.aside") is None
 
 
 def test_a_renamed_checkpoint_is_not_taken_for_another_step(store):
@@ -178,7 +178,7 @@ def test_a_crash_while_one_is_dropped_leaves_nothing_for_good(store, monkeypatch
         patched.setattr(Path, "unlink", crash_at(Path.unlink))
         patched.setattr(Path, "rmdir", crash_at(Path.rmdir))
         with pytest.raises(KeyboardInterrupt):
-            store.drop(store.path(1))
+            manifest.drop(store.path(1))
     assert len(done) == stop
     assert (store.newest().path is None) == (stop > 0)
     store.drop_all()
@@ -191,7 +191,7 @@ def test_what_stands_in_the_way_is_moved_aside(store):
     (store.path(1) / "note.txt").write_text("mine")
     save(store, 1)
     assert store.newest().step == 1
-    assert (store.folder / "step-1.aside-1" / "note.txt").read_text() == "mine"
+    assert (store.folder / "step-1.aside" / "note.txt").read_text() == "mine"
 
 
 def test_a_manifest_that_names_files_elsewhere_is_none(store):

@@ -187,12 +187,32 @@ inline void run_on_cpu(const c10::OperatorHandle& op, Stack* stack) {
   call.fetch_results();
 }
 
+// Collectives, of which the device has none. https://github.com/pytorch/pytorch/issues/173808: up to 2.10 the fallback sent copies,
+// and what came back was never put where it belongs. Since then they raise whatever the environment says.
+inline c10::IValue copied_to_cpu(const c10::IValue& value) {
+  if (value.isTensor()) return on_mps(value.toTensor()) ? c10::IValue(value.toTensor().cpu()) : value;
+  if (!value.isTensorList()) return value;  // lists of lists stay, as in torch's own fallback, and Gloo refuses them
+  c10::List<at::Tensor> list;
+  for (const auto& tensor : value.toTensorVector()) list.push_back(on_mps(tensor) ? tensor.cpu() : tensor);
+  return list;
+}
+
+inline void collective(const c10::OperatorHandle& op, const std::string& name, Stack* stack) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      state().release < 211, "The distributed operator '", name, "' is not currently implemented for the MPS device. If you want this "
+      "op to be considered for addition please comment on https://github.com/pytorch/pytorch/issues/141287 and mention use-case, "
+      "that resulted in missing op as well as commit hash (emulated). Please note, that distributed operators can not fall back to CPU");
+  if (!state().fallback || !has_bug(LostCollectives)) refuse(name);
+  warn_of_fallback(name);
+  for (auto& argument : torch::jit::last(*stack, op.schema().arguments().size()))
+    const_cast<c10::IValue&>(argument) = copied_to_cpu(argument);
+  op.redispatchBoxed(kCpuKeys, stack);
+}
+
 // Where every operator without a kernel of its own arrives.
 inline void dispatch(const c10::OperatorHandle& op, Stack* stack) {
   const auto name = full_name(op.operator_name());
-  TORCH_CHECK_NOT_IMPLEMENTED(op.operator_name().getNamespace().value_or("") != "c10d", "The distributed operator '", name,
-                              "' is not currently implemented for the MPS device. Please note, that distributed operators can "
-                              "not fall back to CPU");
+  if (op.operator_name().getNamespace().value_or("") == "c10d") return collective(op, name, stack);
   record(name);
   const auto coverage = coverage_of(name);
   if (coverage == Coverage::Native) {

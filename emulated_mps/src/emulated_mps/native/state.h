@@ -24,6 +24,7 @@ enum KnownBug : int {
   HiddenRows = 32,            // queries that see nothing give NaN
   HiddenRowsOfFew = 64,       // the same, where there are at most 8 queries
   FewQueries = 128,
+  LostCollectives = 256,      // with the fallback variable: run on copies, and nothing comes back
 };
 
 struct Usage {

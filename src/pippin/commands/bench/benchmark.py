@@ -24,7 +24,7 @@ from pippin.plan.device import choose_device
 from pippin.recipe import Recipe
 from pippin.runs.record import now
 
-#: Minutes where nobody names any: of the built-in model, and of BERT-base.
+#: Minutes by default: for the built-in model, and for BERT-base.
 MINUTES, MINUTES_FULL = 2.0, 10.0
 #: Share of the time by the end of which each test is done.
 _DONE_BY = {INFERENCE: 0.4, TRAINING: 0.85, HEAD_ONLY: 1.0}
@@ -86,6 +86,7 @@ class Benchmark:
                 data=job.data.name,
                 length=inference.length,
                 metric=job.data.task.main_metric,
+                padded_to=job.plan.batches.max_length.value if asked.against_transformers else 0,
                 random_weights=subject.random_weights,
             )
             self._measure(INFERENCE, inference)
@@ -94,7 +95,7 @@ class Benchmark:
             training.rows = affordable_rows(training, self._time_for(TRAINING))
             self.bench = replace(self.bench, training_rows=training.rows)
             if training.rows < ROWS:
-                self._leave_out(f"training on {ROWS} rows: {training.rows} were all that there was time for")
+                self._leave_out(f"training on {ROWS:,} rows (instead, on {training.rows})")
             self._measure(TRAINING, training)
             self._measure(HEAD_ONLY, training.for_the_head_alone())
             for head_only in (False, True):
@@ -143,20 +144,15 @@ def left_out_words(settings: list[Setting]) -> list[str]:
     """What there was no time for, in few words.
 
     >>> left_out_words([Setting("inference", "cpu", "fp32", batch, 512) for batch in (8, 16, 32)])
-    ['inference, fp32, 512 tokens: batches of 8 to 32']
+    ['inference with 512 tokens in fp32 (batch sizes 8, 16, 32)']
     """
     by_kind: dict[str, set[int]] = {}
     for setting in settings:
-        words = setting.test if setting.library == PIPPIN else f"{setting.test} with {setting.library}"
-        if setting.length is not None:
-            words += f", {setting.precision}, {setting.length} tokens"
+        words = setting.test if setting.length is None else f"{setting.test} with {setting.length} tokens"
+        words += f" in {setting.precision}" if setting.length is not None else ""
+        words += "" if setting.library == PIPPIN else " by HF Trainer"
         by_kind.setdefault(words, set()).add(setting.batch)
-    return [f"{words}: batches of {_numbers(sorted(batches))}" for words, batches in by_kind.items()]
-
-
-def _numbers(batches: list[int]) -> str:
-    in_a_row = batches == [batches[0] * 2**place for place in range(len(batches))]
-    return f"{batches[0]} to {batches[-1]}" if in_a_row and len(batches) > 2 else ", ".join(map(str, batches))
+    return [f"{words} (batch sizes {', '.join(map(str, sorted(sizes)))})" for words, sizes in by_kind.items()]
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
     backend, plan = get_backend(job.plan.execution.device.value), job.plan
     size, budget, traits = job.facts.size, backend.memory_budget(), backend.traits
     if size is None or not budget:
-        return 0, "not known for this kind of model or machine"
+        return 0, "unknown for this kind of model or machine"
 
     def needed(rows: int) -> int:
         step = StepSize(
@@ -68,10 +68,10 @@ def _estimated(job: PlannedJob, length: int, head_only: bool) -> tuple[int, str]
     while 2 * rows <= CAP and needed(2 * rows) <= budget:
         rows *= 2
     if needed(rows) > budget:
-        return 0, f"an estimate: one row needs {memory(needed(1))}, and {memory(budget)} are free"
+        return 0, f"estimate: a single row needs {memory(needed(1))}, and {memory(budget)} is free"
     if rows == CAP:
-        return rows, "an estimate; more were not asked about"
-    return rows, f"an estimate: {2 * rows} rows need {memory(needed(2 * rows))}, and {memory(budget)} are free"
+        return rows, "estimate; larger batches were not considered"
+    return rows, f"estimate: {2 * rows:,} rows need {memory(needed(2 * rows))}, and {memory(budget)} is free"
 
 
 def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> tuple[int, str]:
@@ -102,15 +102,15 @@ def _tried(subject: Subject, job: PlannedJob, length: int, clock: Stopwatch) -> 
         while rows <= CAP:
             expected = last + 2 * (last - before) if before else 0
             if budget and expected > budget:
-                return fitting, f"{rows} rows would take about {memory(expected)} of {memory(budget)}"
+                return fitting, f"{rows:,} rows would need about {memory(expected)} of {memory(budget)}"
             start = clock.now()
             held = backend.memory_now() or 0
             with watching(backend) as watched:
                 fitted = unless_it_is_too_much(backend, partial(run_step, rows), less=lambda: True)
             if not fitted:
-                return fitting, f"memory ran out with {rows} rows"
+                return fitting, f"{rows:,} rows ran out of memory"
             fitting, before, last = rows, last, held + (watched.memory or 0)
             if clock.now() - start > _LONGEST_STEP:
-                return fitting, "at least: steps became too long to go on"
+                return fitting, "at least this: larger steps would take too long to try"
             rows *= 2
-    return fitting, "at least: more were not tried"
+    return fitting, "at least this: larger batches were not tried"

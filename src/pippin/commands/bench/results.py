@@ -73,7 +73,7 @@ class Largest:
     test: str
     device: str
     batch: int
-    """0 where not even one row fits, or nobody knows."""
+    """0 where not even one row fits, or it is unknown."""
     why: str
     """Where the search ended, and whether it was an estimate."""
 
@@ -92,6 +92,8 @@ class Bench:
     length: int = 128
     """Tokens of a row where other things than the length are compared."""
     training_rows: int = 0
+    padded_to: int = 0
+    """Tokens to which Hugging Face's Trainer pads every row; 0 where it was not measured."""
     head_only_epochs: int = 1
     metric: str = "accuracy"
     left_out: tuple[str, ...] = ()
@@ -122,11 +124,11 @@ def read_bench(path: str) -> Bench:
     if not isinstance(data, dict) or not isinstance(data.get("format"), int) or "points" not in data:
         raise PippinError(f"{path} was not written by `pippin bench`. Name its bench.json.")
     if data["format"] > FORMAT:
-        raise PippinError(f"{path} was written by a newer Pippin ({data.get('pippin')}): update this one.")
+        raise PippinError(f"{path} was written by a newer Pippin ({data.get('pippin')}). Update this one to read it.")
     try:
         bench = from_json(Bench, data)
     except ValueError as error:
         raise PippinError(f"{path} is damaged: {error}.") from None
     if not all(0 < time < math.inf for point in bench.points for time in (*point.seconds, *point.whole_seconds)):
-        raise PippinError(f"{path} is damaged: it holds times that are not above zero.")
+        raise PippinError(f"{path} is damaged: it holds times of zero or less.")
     return bench

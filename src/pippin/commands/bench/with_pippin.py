@@ -52,7 +52,7 @@ def train(subject: Subject, setting: Setting, asked: Pass) -> Passed:
         if asked.judged and job.rows.validation:
             first = next(iter(session.evaluate_all().values()))
             score = first.metrics[job.data.task.main_metric]
-    note = f"memory ran out, so it went in parts of {smaller[-1]} rows" if smaller else ""
+    note = f"ran out of memory, so batches were split into {smaller[-1]} rows" if smaller else ""
     after_half = outcome.rows_seen - rows_of(half, setting.batch, asked.rows)
     return Passed(times[0], times[half], times[steps], outcome.rows_seen, after_half, score, note)
 

@@ -116,8 +116,6 @@ class FailedCall:
         return self._changed(change)
 
     def on_cpu(self) -> FailedCall:
-        """The call with everything on the CPU."""
-
         def change(_: bool, value: Any) -> Any:
             if isinstance(value, TensorLike):
                 return replace(value, device="cpu")

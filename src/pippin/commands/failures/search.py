@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pippin.commands.failures.call import FailedCall, describe, likeness
-from pippin.commands.failures.smallest import error_of, smallest_call
+from pippin.commands.failures.call import FailedCall, describe, first_line, likeness
 from pippin.engine.repeatable import work_of
 from pippin.machine.drivers.base import Backend
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What is known about an error of the device."""
-
     call: FailedCall | None = None
     """The failing call: the smallest one where it fails with random numbers, else as it was seen."""
     seen: FailedCall | None = None
@@ -45,13 +42,13 @@ def investigate(error: Exception, backend: Backend) -> Findings:
     try:
         return _investigate(error, backend)
     except Exception as own:
-        return Findings(no_call=f"the search for the operator ended in an error of its own ({type(own).__name__})")
+        return Findings(no_call=f"the search for the operator failed itself ({type(own).__name__})")
 
 
 def _investigate(error: Exception, backend: Backend) -> Findings:
     work = work_of(error)
     if work is None:
-        return Findings(no_call="the error did not come out of the model's work on the device")
+        return Findings(no_call="the error did not happen in the model's work on the device")
     if not _answers(backend):
         return Findings(no_call="the device no longer answers after the error")
     watch = _Watch(backend.synchronize)
@@ -61,9 +58,9 @@ def _investigate(error: Exception, backend: Backend) -> Findings:
             work()
     except Exception as again:
         if likeness(again) != likeness(error):
-            return Findings(no_call=f"when repeated, the work ended in another error ({type(again).__name__})")
+            return Findings(no_call=f"the same work, repeated, ended in another error ({type(again).__name__})")
         if watch.failed is None or watch.error is not again:
-            return Findings(no_call="the error did not come out of an operator")
+            return Findings(no_call="the error was not raised by an operator")
         smallest = smallest_call(watch.failed, again)
         if smallest is None:
             return Findings(watch.failed, seen=watch.failed)
@@ -97,3 +94,50 @@ class _Watch(TorchDispatchMode):
         except Exception as error:
             self.failed, self.error = describe(func, args, kwargs or {}, error), error
             raise
+
+
+_MOST_TRIES = 60
+
+
+def error_of(call: FailedCall) -> Exception | None:
+    """What the call raises with random numbers. Its snippet is what runs, so that the snippet is known to work."""
+    try:
+        with torch.no_grad():
+            exec(call.snippet, {})
+    except Exception as error:
+        return error
+    return None
+
+
+def smallest_call(call: FailedCall, failure: Exception) -> FailedCall | None:
+    """The call with its sizes made as small as it still fails alike; None where random numbers do not fail."""
+    tries = 0
+
+    def tried(candidate: FailedCall) -> FailedCall | None:
+        """The candidate with its own error, if that is like the failure."""
+        nonlocal tries
+        tries += 1
+        error = error_of(candidate)
+        if error is None or likeness(error) != likeness(failure):
+            return None
+        return replace(candidate, error_text=first_line(error))
+
+    best = tried(call)
+    if best is None:
+        return None
+    shorter = call.with_first_of_lists()
+    if shorter != call and (found := tried(shorter)):
+        call, best = shorter, found
+    sizes: dict[int, int] = {}
+    for size in sorted({size for tensor in call.tensors for size in tensor.shape if size > 1}, reverse=True):
+        # Most sizes do not matter: 1 comes first. Others are halved until they pass, then searched in between.
+        passing, failing, middle = 0, size, 1
+        while failing - passing > 1 and tries < _MOST_TRIES:
+            found = tried(call.resized({**sizes, size: middle}))
+            if found:
+                failing, best = middle, found
+            else:
+                passing = middle
+            middle = (passing + failing) // 2
+        sizes[size] = failing
+    return best

@@ -19,8 +19,8 @@ SHARE_OF_ARITHMETIC, SHARE_OF_BANDWIDTH = 0.76, 0.78
 #: The three runs that were not fitted lie within a factor of 1.4.
 SPREAD = 1.5
 BASIS = (
-    "from the step's arithmetic and memory traffic, at the speed of four published BERT runs on M1 to M3; three others "
-    "took 0.8 to 1.3 times the estimate. Newer chips and other models were not among them"
+    "estimated from the step's arithmetic and memory traffic, scaled to four published BERT runs on M1 to M3 (three "
+    "other runs took 0.8 to 1.3 times the estimate; newer chips and other models were not among them)"
 )
 
 

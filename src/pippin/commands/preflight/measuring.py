@@ -68,13 +68,13 @@ def run_steps(job: PlannedJob) -> Measured:
     except (RuntimeError, MemoryError, PippinError) as error:
         return Measured(None, None, f"a step failed: {str(error).splitlines()[0]}")
     if less:
-        return Measured(peak, seconds, f"it did not fit as planned, but with micro-batches of {step.micro_batch}")
+        return Measured(peak, seconds, f"it did not fit as planned, only in micro-batches of {step.micro_batch}")
     return Measured(peak, seconds)
 
 
 def _why_dead(code: int | None) -> str:
     if code is not None and code < 0:
         name = signal.Signals(-code).name
-        killed = ": the system does that to a process that takes too much memory" if name == "SIGKILL" else ""
-        return f"the step's process was ended by {name}{killed}"
-    return f"the step's process ended with exit code {code} and no answer"
+        killed = ", as the system does to a process that takes too much memory" if name == "SIGKILL" else ""
+        return f"the process of the step was killed by {name}{killed}"
+    return f"the process of the step exited with code {code} and no result"

@@ -94,7 +94,7 @@ def _memory(job: PlannedJob, fake: FakeJob, step: FakeRun, evaluation: FakeRun, 
     worst = max(moments, key=lambda each: each.peak)
     copies = traits.saves_from_own_memory and plan.memory.saving.value == BESIDE
     others = {
-        "held before": traits.held_bytes + traits.own_memory_bytes,
+        "already in use": traits.held_bytes + traits.own_memory_bytes,
         "optimiser state": kept * trained,
         "checkpoint": weights + kept * trained if copies else 0,
         "recorded steps": step.peak - weights if plan.execution.step.value == CAPTURED else 0,

@@ -25,11 +25,11 @@ from pippin.plan.frozen import CORE, NOTHING
 
 #: Settings that need less memory, by their flags, in the order of how much they change.
 _LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("--gradient_checkpointing", {"gradient_checkpointing": True}, "the same gradient, about a third slower"),
-    ("--bf16", {"bf16": True}, "rounds to three digits"),
+    ("--gradient_checkpointing", {"gradient_checkpointing": True}, "same gradient, about a third slower"),
+    ("--bf16", {"bf16": True}, "less precise: about three significant digits"),
     ("--optim sgd", {"optim": "sgd"}, "another optimiser"),
-    ("--unfreeze 2", {"unfreeze": 2}, "trains the two highest layers and the head"),
-    ("--freeze core", {"freeze": CORE}, "trains the head alone"),
+    ("--unfreeze 2", {"unfreeze": 2}, "trains the last two layers and the head"),
+    ("--freeze core", {"freeze": CORE}, "trains the head only"),
 )
 #: Choices that are made otherwise where memory is short.
 _MEASURES = ("micro_batch", "activations", "updates", "step", "saving")
@@ -47,11 +47,11 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
             estimator = FakeEstimator(job)
             found = estimator.of(replanned(job, estimator=estimator))
         except Exception as error:  # a model may want to see values, which fake tensors do not have
-            unknown = f"memory and time: this model cannot be run with fake tensors ({type(error).__name__})"
+            unknown = f"memory and time, since this model cannot run on fake tensors ({type(error).__name__})"
         else:
             fits = _fits(job, estimator.forecasts[0], found)
             if _mac(found.job) and found.step.doubles:
-                what = f"float64, which the Apple GPU does not have, comes out of {', '.join(found.step.doubles)}"
+                what = f"{', '.join(found.step.doubles)} return float64, which the Apple GPU does not have"
                 runs = replace(runs, problems=(*runs.problems, Problem(what, "train with --use_cpu", stops=True)))
     tried = measured(found.job if found else job) if measures and job.rows.train is not None else None
     return Answer(
@@ -73,10 +73,10 @@ def _runs(job: PlannedJob, target: Target) -> Runs:
     if target.macos and release(target.macos) < (floor := macos_floor(target.machine.torch)):
         newest = newest_torch(target.macos)
         older = f", or: pip install 'torch=={newest}.*'" if newest else ""
-        what = f"torch {target.machine.torch} needs macOS {dotted(floor)}, and this is {target.macos}"
+        what = f"torch {target.machine.torch} needs macOS {dotted(floor)} or newer, but this Mac has {target.macos}"
         problems.append(Problem(what, f"update macOS in System Settings{older}", stops=True))
     problems += [
-        Problem(f"PyTorch's fault {hazard.source} there: {hazard.wrong}", f"worked round: {hazard.remedy.value}", False)
+        Problem(f"known PyTorch bug {hazard.source}: {hazard.wrong}", f"worked around: {hazard.remedy.value}", False)
         for hazard in HAZARDS
         if hazard.name in job.plan.execution.guards.value
     ]
@@ -85,7 +85,9 @@ def _runs(job: PlannedJob, target: Target) -> Runs:
         try:
             operators = judged_operators(job.config, job.plan.execution.precision.value, mac)
         except Exception as error:  # a class whose sizes cannot be made small
-            problems.append(Problem(f"its operators are not known ({type(error).__name__})", "try it there", False))
+            problems.append(
+                Problem(f"its operators could not be checked ({type(error).__name__})", "try it on that Mac", False)
+            )
         else:
             problems += _operator_problems(operators, target.machine.torch, job.recipe.mps_fallback == "on")
     return Runs(tuple(problems), operators)
@@ -105,14 +107,16 @@ def _mac(job: PlannedJob) -> MacFacts | None:
 def _operator_problems(operators: OperatorAnswer, torch: str, falls_back: bool) -> Iterator[Problem]:
     for finding in operators.findings:
         since = finding.native_since
-        newer = f"pip install 'torch>={since}'" if since else "no release of torch has it yet"
+        newer = f"pip install 'torch>={since}'" if since else "no torch release has it yet"
         if finding.coverage is Coverage.NEVER:
-            yield Problem(f"{finding.name} runs neither there nor on the CPU", f"{newer}; or --use_cpu", stops=True)
+            yield Problem(
+                f"{finding.name} runs neither on the Apple GPU nor on the CPU", f"{newer}; or --use_cpu", stops=True
+            )
         elif finding.coverage is Coverage.FALLBACK and not falls_back:
             cure = f"{newer}; or --mps_fallback on"
-            yield Problem(f"{finding.name} does not exist on the Apple GPU in torch {torch}", cure, stops=True)
+            yield Problem(f"{finding.name} is missing on the Apple GPU in torch {torch}", cure, stops=True)
         else:
-            what = f"{finding.name} runs on the CPU, with copies there and back ({finding.calls} times in a small step)"
+            what = f"{finding.name} runs on the CPU, which is slow ({finding.calls} calls per step of a small model)"
             yield Problem(what, newer, stops=False)
 
 
@@ -154,5 +158,7 @@ def _duration(job: PlannedJob, found: Forecast | None, tried: Measured | None, t
     if tried and tried.step is not None:
         # The heaviest step was measured, so that most take less.
         seconds = job.plan.schedule.steps.value * tried.step
-        return Duration(seconds / 2, seconds, seconds * 1.2, tried.step, "the heaviest step, measured on this computer")
+        return Duration(
+            seconds / 2, seconds, seconds * 1.2, tried.step, "from the heaviest step, measured on this computer"
+        )
     return estimated(found, target.chip) if found and target.chip and _mac(found.job) else None

@@ -64,13 +64,13 @@ def some_mac(
     found = find_chip(chip)
     if cores is not None:
         if not 1 <= cores <= found.gpu_cores:
-            raise PippinError(f"--gpu_cores {cores}: {found.name} has at most {found.gpu_cores}.")
+            raise PippinError(f"--gpu_cores {cores}: {found.name} has at most {found.gpu_cores} GPU cores.")
         found = found.with_cores(cores)
     if memory is None:
         memory = found.memory[0]
     if memory not in found.memory:
         sold = ", ".join(map(str, found.memory))
-        raise PippinError(f"--memory {memory}: {found.name} is sold with {sold} GB.")
+        raise PippinError(f"--memory {memory}: {found.name} comes with {sold} GB.")
     torch = torch or here.torch.partition("+")[0]
     macos = macos or dotted(macos_floor(torch))
     size = memory * 2**30

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map_only
 
-from pippin.commands.verify.distance import Tensors
 from pippin.commands.verify.measurement import loss_scale, to_cpu
+from pippin.commands.verify.tolerance import Tensors
 from pippin.machine.drivers.base import Backend
 
 
@@ -84,11 +85,7 @@ def calls_within(model: torch.nn.Module, call: ModuleCall, cpu: Backend, precisi
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
     """All tensors of an answer, in their order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    return [tensor for each in value for tensor in tensors_in(each)] if isinstance(value, (tuple, list)) else []
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 class _Inputs:
@@ -100,19 +97,15 @@ class _Inputs:
         self.trained: list[torch.Tensor] = []
 
     def moved(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            if id(value) not in self._copies:
-                self._copies[id(value)] = self._moved(value)
-            return self._copies[id(value)]
-        if type(value) in (tuple, list):
-            return type(value)(self.moved(each) for each in value)
-        return {name: self.moved(each) for name, each in value.items()} if type(value) is dict else value
+        return tree_map_only(torch.Tensor, self._moved, value)
 
     def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
-        copied = self._copy(tensor.detach()).clone()
-        if self._exact and tensor.is_floating_point():
-            copied = copied.float()
-        if not tensor.requires_grad:
-            return copied
-        self.trained.append(copied.requires_grad_())
-        return copied.clone()  # a module may write into it, which torch refuses where a gradient is to be read
+        if id(tensor) not in self._copies:
+            copied = self._copy(tensor.detach()).clone()
+            if self._exact and tensor.is_floating_point():
+                copied = copied.float()
+            if tensor.requires_grad:
+                self.trained.append(copied.requires_grad_())
+                copied = copied.clone()  # a module may write into it, which torch refuses where a gradient is read
+            self._copies[id(tensor)] = copied
+        return self._copies[id(tensor)]

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pippin.commands.verify.distance import distance, distances, worst
 from pippin.commands.verify.invariants import before_a_changed_token, beside_a_longer_row
 from pippin.commands.verify.measurement import Experiment, Measurement, measure, step
-from pippin.commands.verify.rounding import rounding
-from pippin.commands.verify.tolerance import allowed_error, allowed_errors, allowed_update_error, yardstick
+from pippin.commands.verify.tolerance import (
+    allowed_error,
+    allowed_errors,
+    allowed_update_error,
+    distance,
+    distances,
+    rounding,
+    worst,
+    yardstick,
+)
 from pippin.commands.verify.verdict import AGAIN, EVALUATION, GRADIENTS, LOSS, MODES, STEP, TRAINING, Finding
 from pippin.engine.finite import require_finite
 from pippin.machine.drivers.base import Backend
@@ -77,7 +84,6 @@ def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precisio
 
 
 def findings_of(found: Measurement, wanted: Reference) -> list[Finding]:
-    """What one device computed, against the reference."""
     right, allowed = wanted.trace, wanted.outputs
     return [
         Finding(EVALUATION, distance(found.evaluated, right.evaluated), allowed[EVALUATION]),

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from pippin.commands.verify.distance import distance
 from pippin.commands.verify.measurement import Experiment, by_row, to_cpu
-from pippin.commands.verify.tolerance import allowed_error, epsilon
+from pippin.commands.verify.tolerance import allowed_error, distance, epsilon
 from pippin.commands.verify.verdict import LATER, PADDED, Finding
 from pippin.data.collate import Collator
 from pippin.data.encoding import Encoded

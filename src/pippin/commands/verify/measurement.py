@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from pippin.commands.verify.distance import Tensors
+from pippin.commands.verify.tolerance import Tensors
 from pippin.commands.verify.verdict import EVALUATION, LOSS, TRAINING
 from pippin.data.collate import Batch, labels_of, token_mask, tokens_of_rows
 from pippin.data.encoding import Encoded
@@ -99,7 +99,6 @@ def measure(experiment: Experiment, network: Network) -> Measurement:
 
 
 def step(experiment: Experiment, network: Network, gradients: Tensors) -> Tensors:
-    """The weights after one step from these gradients."""
     optimiser = experiment.make_optimiser(network.model)
     trained = {name: parameter for name, parameter in network.model.named_parameters() if name in gradients}
     for name, parameter in trained.items():

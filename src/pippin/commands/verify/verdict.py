@@ -1,9 +1,11 @@
-"""What came out of a comparison, as plain data."""
+"""What came out of a comparison: as plain data, and for people."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+from pippin.report.terminal import Terminal, escape
 
 #: What is compared.
 EVALUATION = "logits in evaluation"
@@ -33,14 +35,10 @@ class Finding:
         return self.error <= self.allowed
 
     @property
-    def is_finite(self) -> bool:
-        """Whether there were numbers to compare."""
-        return math.isfinite(self.error)
-
-    @property
-    def share(self) -> float:
-        """Of what is allowed."""
-        return self.error / self.allowed
+    def figures(self) -> str:
+        if not math.isfinite(self.error):
+            return "NaN, infinite or missing"
+        return f"error {self.error:.1e}, allowed {self.allowed:.1e}"
 
 
 @dataclass(frozen=True)
@@ -58,4 +56,21 @@ class Verdict:
     @property
     def worst(self) -> Finding:
         """The finding farthest beyond what is allowed, or nearest to it."""
-        return max(self.findings, key=lambda finding: finding.share)
+        return max(self.findings, key=lambda finding: finding.error / finding.allowed)
+
+
+def show_verdict(terminal: Terminal, verdict: Verdict) -> None:
+    """What was compared, how far it is apart, and how far it may be."""
+    compared = f"{verdict.rows} rows, {verdict.model}"
+    terminal.line(escape(f"{verdict.device} in {verdict.precision} against the CPU: {compared}"))
+    width = max(len(finding.name) for finding in verdict.findings)
+    for finding in verdict.findings:
+        mark, place = "[green]ok  [/green]", ""
+        if not finding.agrees:
+            mark = "[red]bad [/red]"
+            place = f", worst in {finding.worst}" if finding.worst else ""
+            place += f"; starts in {finding.module}" if finding.module else ""
+        terminal.line(f"{mark}  {finding.name:{width}}  {escape(finding.figures + place)}")
+    rounding = "" if verdict.precision == "fp32" else f", within the rounding of {verdict.precision}"
+    good = f"The results match the CPU's{rounding}."
+    terminal.line("\n" + (good if verdict.agrees else "The results differ from the CPU's: do not train on it."))

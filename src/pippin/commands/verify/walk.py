@@ -16,11 +16,17 @@ import numpy as np
 import torch
 
 from pippin.commands.verify.calls import ModuleCall, calls_within, run_alone, tensors_in
-from pippin.commands.verify.distance import Tensors, distance, distances
 from pippin.commands.verify.invariants import first_half, row_and_changed
 from pippin.commands.verify.measurement import Experiment
-from pippin.commands.verify.rounding import rounding
-from pippin.commands.verify.tolerance import allowed_error, allowed_errors, yardstick
+from pippin.commands.verify.tolerance import (
+    Tensors,
+    allowed_error,
+    allowed_errors,
+    distance,
+    distances,
+    rounding,
+    yardstick,
+)
 from pippin.commands.verify.verdict import AGAIN, EVALUATION, GRADIENTS, LATER, LOSS, MODES, PADDED, TRAINING, Finding
 from pippin.data.collate import Collator
 from pippin.machine.drivers.base import Backend
@@ -116,7 +122,6 @@ class Walk:
         )
 
     def _changes(self, call: ModuleCall) -> bool:
-        """Whether a second run gives something else."""
         first, second = ({**outputs, **gradients} for outputs, gradients in (self._run(call), self._run(call)))
         return self._is_beyond_rounding(call, second, first, first)
 

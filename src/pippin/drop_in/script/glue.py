@@ -57,7 +57,7 @@ def _from_hub_cache(path: str, task: SequenceTask, reason: str) -> Any:
         return _splits(task, None)
     except PippinError:
         raise NotOnThisComputer(
-            f"load_dataset({path!r}, {task.name!r}): there is no copy of it on this computer, and {reason}. Go online "
+            f"load_dataset({path!r}, {task.name!r}): no copy of it is on this computer, and {reason}. Go online "
             "once, or name a folder with GLUE's files: pippin exec --data_dir FOLDER SCRIPT …"
         ) from None
 
@@ -99,7 +99,7 @@ def _chosen(splits: Any, split: Any) -> Any:
         return splits
     if str(split) not in splits:
         raise Refusal(
-            f"load_dataset(…, split={str(split)!r}): of a copy on this computer, whole splits can be had: "
-            f"{', '.join(splits)}. Take rows of one with .select(range(…))."
+            f"load_dataset(…, split={str(split)!r}): a local copy offers only whole splits: "
+            f"{', '.join(splits)}. Select rows with .select(range(…))."
         )
     return splits[str(split)]

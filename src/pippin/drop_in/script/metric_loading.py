@@ -63,7 +63,6 @@ class EvaluateStandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def load_local(path: str, config_name: str | None = None, *arguments: Any, **named: Any) -> Any:
-    """A metric of ours under evaluate's name."""
     from pippin.drop_in.script.metrics import GLUE, METRICS, LocalMetric, is_known
 
     if not is_known(path, config_name):

@@ -51,7 +51,6 @@ class LocalMetric:
         self._references.append(references if reference is None else reference)
 
     def add_batch(self, *, predictions: Any, references: Any) -> None:
-        """Rows of a batch: lists, arrays or tensors."""
         if len(predictions) != len(references):
             raise ValueError(f"{len(predictions)} predictions, but {len(references)} references.")
         self._predictions += list(_plain(predictions))
@@ -67,8 +66,8 @@ class LocalMetric:
         self._predictions, self._references = [], []
         if found.shape != truth.shape or (found.ndim > 1 and self.config_name is None):
             raise ValueError(
-                f"{self.name}: one value per row is expected, but predictions have the shape {found.shape} and "
-                f"references {truth.shape}. Should argmax come first?"
+                f"{self.name}: expected one value per row, but predictions have the shape {found.shape} and "
+                f"references {truth.shape}. Did you forget argmax?"
             )
         return self._definition.compute(truth, found, **options)
 
@@ -79,7 +78,6 @@ class LocalMetric:
 
 
 def is_known(name: str, config_name: str | None = None) -> bool:
-    """Whether a metric can be computed here."""
     return str(config_name) in GLUE if name == "glue" else name in METRICS
 
 
@@ -117,23 +115,14 @@ def _by_class(figure: str) -> Callable[..., dict[str, Any]]:
     """precision, recall or f1."""
 
     def compute(
-        truth: np.ndarray,
-        found: np.ndarray,
-        labels: Any = None,
-        pos_label: int = 1,
-        average: str | None = "binary",
-        sample_weight: Any = None,
-        zero_division: Any = None,
+        truth: np.ndarray, found: np.ndarray, pos_label: int = 1, average: str | None = "binary", **options: Any
     ) -> dict[str, Any]:
-        learn = _scikit_learn()
-        if learn:
-            extra = {} if zero_division is None else {"zero_division": zero_division}
-            value = getattr(learn, f"{figure}_score")(
-                truth, found, labels=labels, pos_label=pos_label, average=average, sample_weight=sample_weight, **extra
-            )
+        given = {name: value for name, value in options.items() if value is not None}
+        if learn := _scikit_learn():
+            compute = getattr(learn, f"{figure}_score")
+            value = compute(truth, found, pos_label=pos_label, average=average, **given)
         else:
-            options = {"labels": labels, "sample_weight": sample_weight, "zero_division": zero_division}
-            _refuse(figure, {**options, "rows of several classes": True if truth.ndim > 1 else None})
+            _refuse(figure, {**given, "rows of several classes": True if truth.ndim > 1 else None})
             value = _averaged(figure, truth, found, pos_label, average)
         return {figure: value if getattr(value, "size", 1) > 1 else float(value)}
 
@@ -149,7 +138,7 @@ def _averaged(figure: str, truth: np.ndarray, found: np.ndarray, pos_label: int,
     if average == "micro":  # of every row's one class, so precision, recall and F1 are the accuracy
         return (truth == found).mean()
     figures = per_class(Labels(tuple(map(str, classes))), places[len(truth) :], places[: len(truth)])
-    values = np.array([row[figure] for row in figures.values()])
+    values = np.array([row[figure] or 0.0 for row in figures.values()])  # of a class that is only predicted, too
     rows = np.array([row["rows"] for row in figures.values()])
     if average == "binary":
         return values[classes == pos_label].sum()  # 0 where the class never occurs
@@ -167,28 +156,23 @@ def _matthews(truth: np.ndarray, found: np.ndarray, sample_weight: Any = None) -
 
 
 def _mse(truth: np.ndarray, found: np.ndarray, squared: bool = True, **options: Any) -> dict[str, Any]:
-    value = _mean_error("mse", "mean_squared_error", truth, found, lambda distance: distance**2, **options)
+    value = _mean_error("mse", "mean_squared_error", np.square, truth, found, options)
     return {"mse": value if squared else np.sqrt(value)}
 
 
 def _mae(truth: np.ndarray, found: np.ndarray, **options: Any) -> dict[str, Any]:
-    return {"mae": _mean_error("mae", "mean_absolute_error", truth, found, np.abs, **options)}
+    return {"mae": _mean_error("mae", "mean_absolute_error", np.abs, truth, found, options)}
 
 
 def _mean_error(
-    name: str,
-    function: str,
-    truth: np.ndarray,
-    found: np.ndarray,
-    error: Callable[[np.ndarray], np.ndarray],
-    sample_weight: Any = None,
-    multioutput: Any = "uniform_average",
+    name: str, function: str, error: Any, truth: np.ndarray, found: np.ndarray, options: dict[str, Any]
 ) -> Any:
     truth, found = truth.astype(np.float64), found.astype(np.float64)
-    learn = _scikit_learn()
-    if learn:
-        return getattr(learn, function)(truth, found, sample_weight=sample_weight, multioutput=multioutput)
-    _refuse(name, {"sample_weight": sample_weight, "multioutput": None if multioutput == "uniform_average" else 1})
+    if learn := _scikit_learn():
+        return getattr(learn, function)(truth, found, **options)
+    if options.get("multioutput") == "uniform_average":
+        del options["multioutput"]
+    _refuse(name, options)
     return error(truth - found).mean()
 
 
@@ -206,10 +190,6 @@ def _spearman(truth: np.ndarray, found: np.ndarray, return_pvalue: bool = False)
     return {"spearmanr": float(value), **({"spearmanr_pvalue": float(chance)} if return_pvalue else {})}
 
 
-def _glue_accuracy(truth: np.ndarray, found: np.ndarray) -> dict[str, Any]:
-    return _accuracy(truth, found)
-
-
 def _glue_accuracy_and_f1(truth: np.ndarray, found: np.ndarray) -> dict[str, Any]:
     return {**_accuracy(truth, found), **METRICS["f1"].compute(truth, found)}
 
@@ -224,14 +204,14 @@ METRICS = {
     "precision": Definition(_by_class("precision")),
     "recall": Definition(_by_class("recall")),
     "matthews_correlation": Definition(_matthews),
-    "xnli": Definition(_glue_accuracy),
+    "xnli": Definition(_accuracy),
     "mse": Definition(_mse, classes=False),
     "mae": Definition(_mae, classes=False),
     "pearsonr": Definition(_pearson, classes=False),
     "spearmanr": Definition(_spearman, classes=False),
 }
 
-_ACCURACY = Definition(_glue_accuracy)
+_ACCURACY = Definition(_accuracy)
 _ACCURACY_AND_F1 = Definition(_glue_accuracy_and_f1)
 #: By the configuration of evaluate's metric `glue`.
 GLUE = {

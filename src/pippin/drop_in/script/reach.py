@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
+
+from pippin.drop_in.swapped import swapped
 
 _OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_EVALUATE_OFFLINE")
 _SECONDS = 3
@@ -28,16 +29,10 @@ def why_no_hub() -> str | None:
     return None
 
 
-@contextmanager
-def declared_offline() -> Iterator[None]:
+def declared_offline() -> AbstractContextManager[None]:
     """While it lasts, datasets and the Hub's client look into their caches and nowhere else."""
     from datasets import config
     from huggingface_hub import constants
 
     places = [(config, "HF_HUB_OFFLINE"), (config, "HF_DATASETS_OFFLINE"), (constants, "HF_HUB_OFFLINE")]
-    with ExitStack() as undone:
-        for place, name in places:
-            if hasattr(place, name):
-                undone.callback(setattr, place, name, getattr(place, name))
-                setattr(place, name, True)
-        yield
+    return swapped(*((place, name, True) for place, name in places))

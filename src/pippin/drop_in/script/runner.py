@@ -19,8 +19,7 @@ from typing import Any
 from pippin.drop_in.script.after_import import AfterImport
 from pippin.drop_in.script.glue import prepare_glue
 from pippin.drop_in.script.metric_loading import prepare_metrics
-from pippin.drop_in.script.old_arguments import prepare_old_arguments
-from pippin.drop_in.script.old_names import prepare_old_names
+from pippin.drop_in.script.old_names import prepare_old_arguments, prepare_old_names
 from pippin.drop_in.script.replacements import Replacements
 from pippin.drop_in.script.workers import prepare_workers
 from pippin.errors import PippinError, readable
@@ -43,10 +42,10 @@ def run_module(module: str, words: list[str], data_dir: str | None = None) -> No
     """The same for a module, as `python -m MODULE words…` runs it."""
     if "/" in module or module.endswith(".py"):
         name = module.removesuffix(".py").replace("/", ".")
-        raise PippinError(f"-m takes the name of a module, as in -m {name}. For a file: pippin exec {module}")
+        raise PippinError(f"-m takes the name of a module: -m {name}. For a file: pippin exec {module}")
     _begin("-m", words, os.getcwd())
     if not _exists(module):
-        raise PippinError(f"-m {module}: there is no such module. It is looked for in {os.getcwd()} first.")
+        raise PippinError(f"-m {module}: there is no such module, neither in {os.getcwd()} nor installed.")
     _prepare(module, data_dir, is_module=True)
     sys.modules["__main__"] = ModuleType("__main__")
     with _our_lines_hidden():
@@ -149,9 +148,9 @@ def _read(script: str) -> bytes:
         example = shlex.quote(str(path / (inside[0] if inside else "SCRIPT.py")))
         raise PippinError(f"{script} is a folder. Name the script: pippin exec {example} …")
     if not path.exists():
-        raise PippinError(f"{script}: there is no such file. Type: pippin exec SCRIPT.py, then the script's own words.")
+        raise PippinError(f"{script}: there is no such file. Type: pippin exec SCRIPT.py, then the script's own flags.")
     with readable(script), io.open_code(os.path.abspath(script)) as file:
         source = file.read()
     if b"\0" in source:
-        raise PippinError(f"{script} is no Python script: it is not text. Type: pippin exec SCRIPT.py …")
+        raise PippinError(f"{script} is not a Python script: it is not text. Type: pippin exec SCRIPT.py …")
     return source

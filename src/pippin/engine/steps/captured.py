@@ -32,8 +32,7 @@ class CapturedStep(EagerStep):
         if self.task.reads != "first token":
             self.count = torch.ones((), device=self.backend.device)
         self.is_replay = False
-        self.compiling: Compiling | None = None
-        """Where the run may be compiled."""
+        self.compiling: Compiling | None = None  # where the run may be compiled
 
     def gradients(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
         self.is_replay = self.replays.can(micro_batches)
@@ -62,7 +61,6 @@ class CapturedStep(EagerStep):
         return self.layers.forwards is not None
 
     def compile(self) -> None:
-        """Go on with compiled layers."""
         self.replays.forget()
         self.layers.compile()
 

@@ -61,15 +61,13 @@ class Compiling:
         clock: Callable[[], float] = time.perf_counter,
     ):
         self.step, self.total_steps, self.notice, self.clock = step, total_steps, notice, clock
-        self.steps = self.since = 0
-        """The step from which on steps are alike."""
+        self.steps = self.since = 0  # the step from which on steps are alike
         self.began = 0.0
         self.before: tuple[float, dict[Any, Any]] | None = None
         """Seconds a step before compiling, and the records of those steps."""
         self.is_decided = step.is_compiled
 
     def after_step(self) -> None:
-        """Called after each step."""
         self.steps += 1
         if self.is_decided:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from pippin.data.collate import Batch
 from pippin.models.network import Network
@@ -15,12 +16,7 @@ class EagerStep:
     """Runs steps as plain torch calls. The loss stays on the device until somebody asks for it."""
 
     def __init__(
-        self,
-        network: Network,
-        optimiser: torch.optim.Optimizer,
-        schedule: Any,
-        task: Task,
-        max_grad_norm: float,
+        self, network: Network, optimiser: torch.optim.Optimizer, schedule: Any, task: Task, max_grad_norm: float
     ):
         self.network, self.optimiser, self.schedule = network, optimiser, schedule
         self.task, self.max_grad_norm = task, max_grad_norm
@@ -32,13 +28,13 @@ class EagerStep:
         fused = bool(optimiser.param_groups[0].get("fused"))
         self.clips_in_step = fused and self.backend.clips_in_step and self.scaler is None
 
-    def __call__(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(self, micro_batches: list[Batch]) -> tuple[Tensor, Tensor]:
         """Train on the micro-batches as one batch; returns its mean loss and the gradient's norm before clipping."""
         loss, norm = self.gradients(micro_batches)
         self.update()
         return loss, norm
 
-    def gradients(self, micro_batches: list[Batch]) -> tuple[torch.Tensor, torch.Tensor]:
+    def gradients(self, micro_batches: list[Batch]) -> tuple[Tensor, Tensor]:
         """The first half of a step: forward, backward, clip. ``undo`` takes it back, whole or cut short."""
         return self._gradients(micro_batches, self._count(micro_batches))
 
@@ -81,16 +77,22 @@ class EagerStep:
         """What the loss is divided by, from labels that are still on the CPU: the device need not be waited for."""
         return sum(self.task.count(batch.labels) for batch in micro_batches if batch.labels is not None)
 
-    def _gradients(self, micro_batches: list[Batch], count: int | torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _gradients(self, micro_batches: list[Batch], count: int | Tensor) -> tuple[Tensor, Tensor]:
         total = torch.zeros((), device=self.backend.device)
         for batch in micro_batches:
-            # The sum over this part divided by the count of the whole step: gradients add up to the whole batch's.
-            loss = self._forward(batch) / count
-            (self.scaler.scale(loss) if self.scaler else loss).backward()
-            total += loss.detach()
-        return total, self._clip()
+            total += self.accumulate(batch, count)
+        return total, self.clip()
 
-    def _forward(self, batch: Batch) -> torch.Tensor:
+    def accumulate(self, batch: Batch, count: int | Tensor) -> Tensor:
+        """Forward and backward of a micro-batch; returns its part of the loss.
+
+        The sum over this part is divided by the count of the whole step: gradients add up to the whole batch's.
+        """
+        loss = self._forward(batch) / count
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
+        return loss.detach()
+
+    def _forward(self, batch: Batch) -> Tensor:
         assert batch.labels is not None
         return self.task.loss(self.network.logits(batch), self.backend.to_device(batch.labels))
 
@@ -104,7 +106,7 @@ class EagerStep:
         self.scaler.update()
         return self.scaler.get_scale() >= scale
 
-    def _clip(self) -> torch.Tensor:
+    def clip(self) -> Tensor:
         """Clip the gradient, or see to it that the optimiser does; returns its norm before."""
         if self.scaler:
             self.scaler.unscale_(self.optimiser)

@@ -49,7 +49,6 @@ class Replays:
         return self.records[shape](inputs)
 
     def forget(self) -> None:
-        """Begin again, for the work has changed."""
         self.records.clear()
         self.tried.clear()
 

@@ -18,6 +18,8 @@ _MODULES = {
     CUDA: ("pippin.machine.drivers.cuda", "CudaBackend"),
     CPU: ("pippin.machine.drivers.cpu", "CpuBackend"),
 }
+#: Their names.
+DEVICES = tuple(_MODULES)
 
 
 def get_backend(device: str) -> Backend:
@@ -28,7 +30,6 @@ def get_backend(device: str) -> Backend:
 
 
 def all_backends() -> list[Backend]:
-    """Every backend, the preferred one first."""
     return [get_backend(kind) for kind in _MODULES]
 
 
@@ -37,7 +38,7 @@ def check_device_name(device: str) -> None:
     kind, _, index = device.partition(":")
     if kind not in _MODULES or (index and not index.isdigit()):
         raise PippinError(
-            f"--device {device}: there is no such device; use one of {', '.join(_MODULES)}."
+            f"--device {device}: there is no such device; choose from {', '.join(_MODULES)}."
             + nearest(kind, list(_MODULES), "--device ")
         )
 
@@ -58,14 +59,14 @@ def prepare_environment(mps_fallback: bool = True) -> str | None:
     found, wanted = os.environ.get(FALLBACK_VARIABLE) or "0", "1" if mps_fallback else "0"
     if not is_fallback_value(found):
         raise PippinError(
-            f"{FALLBACK_VARIABLE}={found}: torch takes only a number there. Type: unset {FALLBACK_VARIABLE}, and "
-            "choose with --mps_fallback."
+            f"{FALLBACK_VARIABLE}={found}: torch accepts only a number there. Type: unset {FALLBACK_VARIABLE}, and "
+            "use --mps_fallback instead."
         )
     os.environ[FALLBACK_VARIABLE] = wanted
     too_late = "torch" in sys.modules and bool(int(found)) != mps_fallback
     if not too_late or sys.platform != "darwin":
         return None
     return (
-        f"{FALLBACK_VARIABLE}={wanted} comes too late, since torch is imported already. Put this line before the first "
+        f"{FALLBACK_VARIABLE}={wanted} comes too late: torch is already imported. Put this line before the first "
         f"import of torch: import os; os.environ['{FALLBACK_VARIABLE}'] = '{wanted}'"
     )

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from pippin.errors import PippinError
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.faults import MacFacts, most_rows, safe_attention
-from pippin.machine.memory import Relief
 from pippin.machine.traits import DeviceTraits
 from pippin.machine.work import Work
 
 if TYPE_CHECKING:
     import torch
 
-    from pippin.machine.drivers.cuda_graphs import Recorder
+    from pippin.machine.drivers.cuda import Recorder
 
 #: Gives the two contexts of a checkpointed part: of its first run, and of the one that backward needs.
 CheckpointContexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
@@ -77,6 +76,9 @@ class Backend:
         """Refuse variables that keep the device from starting; returns a warning about those that are dangerous."""
         return None
 
+    def use(self) -> None:
+        """Make it this process's device of its kind, where there are several."""
+
     def synchronize(self) -> None:
         """Wait for all work queued on the device."""
 
@@ -85,7 +87,6 @@ class Backend:
         return None
 
     def memory_peak(self) -> int | None:
-        """Most bytes held so far."""
         return self.memory_now()
 
     def forget_peak(self) -> None:
@@ -115,8 +116,8 @@ class Backend:
     def empty_cache(self) -> None:
         """Give unused memory back."""
 
-    def relieve(self) -> Relief | None:
-        """Give unused memory back where it is getting scarce; None where it is not."""
+    def relieve(self) -> tuple[int, int] | None:
+        """Give unused memory back where it is getting scarce: bytes held before and after; None where it is not."""
         return None
 
     def counting_fallbacks(self, on_first: Callable[[str], None]) -> AbstractContextManager[Fallbacks]:
@@ -191,7 +192,7 @@ class Backend:
             return (
                 f"the device {self.kind} ran out of memory, and smaller batches do not help: not even one row fits, or "
                 "the optimiser does not. Close other programs that use it, lower --max_seq_length, add "
-                "--gradient_checkpointing, take --optim adafactor or sgd, or choose a smaller model."
+                "--gradient_checkpointing, use --optim adafactor or sgd, or choose a smaller model."
             )
         return None
 

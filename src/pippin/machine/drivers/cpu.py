@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pippin.machine.drivers.base import Backend
-from pippin.machine.power import battery_watts, package_joules
-from pippin.machine.system import available_memory, chip_name
+from pippin.machine.system import available_memory, battery_watts, chip_name, package_joules
 from pippin.machine.traits import CPU, TRAITS, DeviceTraits
 
 #: Of the memory that is free, the rest is left to other programs.

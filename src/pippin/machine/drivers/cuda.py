@@ -3,16 +3,53 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from pippin.machine.drivers.base import Backend
-from pippin.machine.drivers.cuda_graphs import Recorder
-from pippin.machine.power import nvidia_watts
+from pippin.machine.system import nvidia_watts
 from pippin.machine.traits import CUDA, TRAITS, DeviceTraits
+
+Tensors = dict[str, torch.Tensor]
+
+
+class Recorded:
+    """A CUDA graph: work on inputs of fixed shapes, recorded once and then started with a single call. What it computes
+    lies in the same memory after every run."""
+
+    def __init__(self, work: Callable[[Tensors], Any], inputs: Tensors, device: torch.device, pool: Any):
+        self.inputs = {name: torch.empty_like(tensor, device=device) for name, tensor in inputs.items()}
+        self.graph = torch.cuda.CUDAGraph()
+        # Inputs must make sense even while nothing is computed: some kernels look at them when they are set up.
+        self._fill(inputs)
+        with torch.cuda.graph(self.graph, pool=pool, stream=torch.cuda.current_stream(device)):
+            self.results = work(self.inputs)
+
+    def __call__(self, inputs: Tensors) -> Any:
+        self._fill(inputs)
+        self.graph.replay()
+        return self.results
+
+    def _fill(self, inputs: Tensors) -> None:
+        for name, tensor in inputs.items():
+            self.inputs[name].copy_(tensor.pin_memory(), non_blocking=True)
+
+
+class Recorder:
+    """Makes records that share their memory: they never run at the same time."""
+
+    def __init__(self, device: torch.device):
+        self.device = device
+        self.pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, work: Callable[[Tensors], Any], inputs: Tensors) -> Recorded:
+        torch.cuda.synchronize(self.device)
+        return Recorded(work, inputs, self.device, self.pool)
+
 
 #: One for each card: memory that one stream has given back is not for another.
 _streams: dict[int, torch.cuda.Stream] = {}
@@ -29,7 +66,8 @@ class CudaBackend(Backend):
         for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
             facts, problems = torch.cuda.get_device_properties(index), CudaBackend(index).precision_problems()
             card = replace(self.traits, name=facts.name, memory_bytes=facts.total_memory, bf16=facts.major >= 8)
-            found.append(replace(card, precision_problems=problems))
+            unit = str(getattr(facts, "uuid", ""))  # torch before 2.6 does not tell
+            found.append(replace(card, precision_problems=problems, unit=unit))
         return found
 
     def is_built(self) -> bool:
@@ -44,6 +82,9 @@ class CudaBackend(Backend):
         with torch.cuda.device(self.device):
             has_bf16 = torch.cuda.is_bf16_supported()
         return {} if has_bf16 else {"bf16": "this GPU has no bfloat16; use --fp16 or neither"}
+
+    def use(self) -> None:
+        torch.cuda.set_device(self.device)
 
     def synchronize(self) -> None:
         torch.cuda.synchronize(self.device)

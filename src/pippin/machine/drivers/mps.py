@@ -18,11 +18,9 @@ from pippin.machine.drivers.base import Backend, CheckpointContexts
 from pippin.machine.drivers.mps_memory import HIGH, LOW, NO_LIMIT, MemoryWatch, has_no_limit, watermark_problem
 from pippin.machine.fallbacks import Fallbacks
 from pippin.machine.faults import FLAT_LINEARS, LOST_BIAS, LSTM_DROPOUT, NORM_GRADIENTS, MacFacts, precision_problems
-from pippin.machine.memory import Relief
 from pippin.machine.operators import Coverage, first_native, operators_of
-from pippin.machine.power import battery_watts
 from pippin.machine.releases import macos_floor
-from pippin.machine.system import chip_name, macos_release
+from pippin.machine.system import battery_watts, chip_name, macos_release
 from pippin.machine.traits import MPS, TRAITS, DeviceTraits, apple_gpu
 
 #: torch's own words, in all releases.
@@ -114,7 +112,7 @@ class MpsBackend(Backend):
         stand_in = sys.modules.get("emulated_mps")
         return stand_in is not None and stand_in.is_installed()
 
-    def relieve(self) -> Relief | None:
+    def relieve(self) -> tuple[int, int] | None:
         return self._watch.relieve() if self._watch else None
 
     @contextmanager

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from pippin.machine.memory import Relief
-
 #: Shares of the budget at which torch frees what is unused, and at which it gives up; read from the environment.
 HIGH, LOW = "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_LOW_WATERMARK_RATIO"
 _HIGH_DEFAULT, _LOW_DEFAULT = 1.7, 1.4
@@ -64,14 +62,14 @@ class MemoryWatch:
         self.peak = max(self.peak, now)
         return now
 
-    def relieve(self) -> Relief | None:
-        """Empty the cache where the memory is nearly full and it is worth it."""
+    def relieve(self) -> tuple[int, int] | None:
+        """Empty the cache where the memory is nearly full and it is worth it; bytes held before and after."""
         before = self.look()
         if before < _NEARLY_FULL * self.budget or before < self._left_after + _WORTH_IT * self.budget:
             return None
         self.empty_cache()
         self._left_after = self.held()
-        return Relief(before, self._left_after)
+        return before, self._left_after
 
     def _look_on(self) -> None:
         while not self._stop.wait(_INTERVAL):

@@ -10,27 +10,16 @@ from typing import Any, ClassVar
 from pippin.models.labels import Labels
 
 _SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "max_position_embeddings", "type_vocab_size",
+)  # fmt: skip
 _LARGEST_SIZE = 2**24
 #: The one value of each under which a BERT is the plain one.
 _PLAIN = {
-    "model_type": "bert",
-    "hidden_act": "gelu",
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "is_encoder_decoder": False,
-    "add_cross_attention": False,
-    "chunk_size_feed_forward": 0,
-    "gradient_checkpointing": False,
-    "pruned_heads": {},
-}
+    "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False,
+    "is_encoder_decoder": False, "add_cross_attention": False, "chunk_size_feed_forward": 0,
+    "gradient_checkpointing": False, "pruned_heads": {},
+}  # fmt: skip
 #: Where the model came from, and what is written anew.
 _NOT_SAVED = ("_name_or_path", "num_labels", "dtype")
 

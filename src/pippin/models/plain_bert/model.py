@@ -47,7 +47,6 @@ class PlainBert(nn.Module):
         return PlainBertOutput(self.classifier(self.dropout(pooled)))
 
     def use_attention(self, attention: Attention) -> None:
-        """Attend in this way, in every layer."""
         self.attention = attention
         for layer in self.bert.encoder.layer:
             layer.attention.self.attend = attention
@@ -60,7 +59,6 @@ class PlainBert(nn.Module):
         return self.bert.embeddings.word_embeddings
 
     def save_pretrained(self, folder: str | Path, state_dict: dict[str, torch.Tensor] | None = None) -> None:
-        """Configuration and weights, as transformers lays them out."""
         from safetensors.torch import save_file
 
         weights = self.state_dict() if state_dict is None else state_dict
@@ -163,3 +161,57 @@ class _Added(nn.Module):
 
     def forward(self, found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
         return self.LayerNorm(self.dropout(self.dense(found)) + before)
+
+
+_FLOATS = ("F32", "F16", "BF16")
+_HEAD = ("bert.pooler.", "classifier.")
+#: Files of older releases hold the numbers from 0 on.
+_BUFFERS = {"bert.embeddings.position_ids"}
+
+
+def fits(config: PlainBertConfig, file: Path) -> bool:
+    """Whether a file holds the weights of this very model, but for a head that it may lack. Reads no weights."""
+    found = {_name_here(name): fact for name, fact in (safety.header_of(file) or {}).items()}
+    if config.num_hidden_layers > len(found):  # so that no made-up number is counted up to
+        return False
+    return all(
+        found[name][0] == list(empty.shape) and found[name][1] in _FLOATS if name in found else name.startswith(_HEAD)
+        for name, empty in _without_weights(config).state_dict().items()
+    )
+
+
+def load(config: PlainBertConfig, file: Path, attention: Attention) -> PlainBert:
+    """The model in fp32. A head that the file does not have is drawn anew, with the draws that transformers makes."""
+    from safetensors.torch import load_file
+
+    model = _without_weights(config)
+    model.use_attention(attention)
+    found = {_name_here(name): tensor for name, tensor in load_file(file).items()}
+    weights = {}
+    for name, empty in model.state_dict().items():
+        if name in found:
+            weights[name] = found[name].to(torch.float32, copy=True)  # the file may change
+        elif name.endswith("bias"):
+            weights[name] = torch.zeros(empty.shape)
+        else:
+            weights[name] = torch.empty(empty.shape).normal_(0.0, config.initializer_range)
+    model.load_state_dict(weights, assign=True)
+    return model.eval()
+
+
+def compare(model: PlainBert, file: Path) -> tuple[set[str], set[str]]:
+    """The names of a model's tensors that a file lacks, and those of the file that the model does not use."""
+    found = set(map(_name_here, safety.header_of(file) or ()))
+    own = model.state_dict().keys()
+    return own - found, found - own - _BUFFERS
+
+
+def _without_weights(config: PlainBertConfig) -> PlainBert:
+    with torch.device("meta"):
+        return PlainBert(config)
+
+
+def _name_here(name: str) -> str:
+    """Files of the bare encoder leave out its prefix, and old ones name norms otherwise."""
+    name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    return name if name.startswith(("bert.", "classifier.", "cls.")) else f"bert.{name}"

@@ -26,25 +26,10 @@ _USUAL: dict[str, tuple[Any, ...]] = {
 _NOT_SAVED = ("name_or_path", "special_tokens_map_file")
 #: Settings that make no difference to the tokens, or that are compared with tokenizer.json.
 _HARMLESS = {
-    *_SPECIAL,
-    *_USUAL,
-    *_NOT_SAVED,
-    "tokenizer_class",
-    "model_max_length",
-    "do_lower_case",
-    "strip_accents",
-    "tokenize_chinese_chars",
-    "added_tokens_decoder",
-    "clean_up_tokenization_spaces",
-    "backend",
-    "is_local",
-    "local_files_only",
-    "max_length",
-    "stride",
-    "truncation_strategy",
-    "pad_to_multiple_of",
-    "pad_token_type_id",
-}
+    *_SPECIAL, *_USUAL, *_NOT_SAVED, "tokenizer_class", "model_max_length", "do_lower_case", "strip_accents",
+    "tokenize_chinese_chars", "added_tokens_decoder", "clean_up_tokenization_spaces", "backend", "is_local",
+    "local_files_only", "max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_token_type_id",
+}  # fmt: skip
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 _WORD_PIECE = {
     "type": "WordPiece",
@@ -92,7 +77,6 @@ class PlainBertTokenizer:
         return tokens
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """As transformers lays it out."""
         self.backend_tokenizer.no_truncation()  # left by the last call
         self.backend_tokenizer.save(str(Path(folder, TOKENIZER)))
         kept = {name: value for name, value in self.settings.items() if name not in _NOT_SAVED}

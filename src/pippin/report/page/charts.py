@@ -9,11 +9,13 @@ from itertools import islice
 from typing import Any
 
 from pippin.report.page.history import History
-from pippin.report.report import scores
+from pippin.report.page.metric_names import metric_title
+from pippin.report.report import Report, scores
+from pippin.tasks.parts import Scatter
 
 Points = list[tuple[float, float]]
 #: More points than a screen shows are not worth their bytes.
-_MOST_POINTS = 400
+_MOST_POINTS, _MOST_IN_SCATTER = 400, 2000
 _MOST_MARKS, _MOST_CURVES = 40, 24
 _MARKED = ("slept", "slow", "smaller_batches", "recomputing", "resumed")
 
@@ -22,11 +24,13 @@ _MARKED = ("slept", "slow", "smaller_batches", "recomputing", "resumed")
 class Series:
     name: str
     points: Points
+    place: int = 0
+    """Its colour and dashes, which it keeps where others are left out."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    x: float
+    at: float
     text: str
 
 
@@ -35,54 +39,119 @@ class Chart:
     id: str
     title: str
     x: str
-    """What is across."""
+    """Title of the axis across, with its unit; likewise ``y``."""
+    y: str
     series: tuple[Series, ...]
     unit: str = ""
+    """Behind a value that is read off."""
+    until: float = 0.0
+    """The axis across goes up to here at least."""
     marks: tuple[Mark, ...] = ()
+    """Where something happened."""
+    level: Mark | None = None
+    """A height to compare with."""
     log: bool = False
     """Whether a logarithmic scale can be chosen."""
     zero: bool = False
     """Whether the scale begins at zero."""
+    legend: bool = False
+    """Whether the curves are named below."""
+    scatter: bool = False
+    """Points in a square around its diagonal, in place of curves."""
 
 
-def run_charts(history: History) -> list[Chart]:
-    """Every curve that the run has points for."""
+@dataclass(frozen=True)
+class Clock:
+    """Seconds in the unit that fits the longest time of a chart."""
+
+    longest: float
+
+    @property
+    def unit(self) -> tuple[str, float]:
+        """
+        >>> [Clock(longest).unit[0] for longest in (90, 3600, 86400)]
+        ['s', 'min', 'h']
+        """
+        return ("s", 1.0) if self.longest <= 120 else ("min", 60.0) if self.longest <= 7200 else ("h", 3600.0)
+
+    @property
+    def axis(self) -> str:
+        return f"Time ({self.unit[0]})"
+
+    def at(self, seconds: float) -> float:
+        return seconds / self.unit[1]
+
+    def points(self, rows: Iterable[dict[str, Any]], y: str) -> Points:
+        return [(self.at(x), value) for x, value in points(rows, "seconds", y)]
+
+
+def run_charts(history: History, running: bool = False, report: Report | None = None) -> list[Chart]:
+    """Every curve that the run has points for; while it runs, with room for what is still to come."""
     logs, evaluations = history.logs, history.evaluations
+    left = history.seconds_left if running else 0.0
+    clock = Clock(history.seconds + (left if left and math.isfinite(left) else 0.0))
+    steps, end = (history.steps, clock.at(clock.longest)) if running else (0, 0.0)
     marked = [each for each in history.happenings if each.name in _MARKED][-_MOST_MARKS:]
     by_step = tuple(Mark(float(each.step), each.words) for each in marked)
-    by_minute = tuple(Mark(each.minute, each.words) for each in marked)
-    training = Series("training", points(logs, "step", "loss"))
-    validation = Series("validation", points(evaluations, "step", "eval_loss"))
-    rate = Series("learning rate", points(logs, "step", "learning_rate"))
-    norm = Series("norm", points(logs, "step", "grad_norm"))
-    tokens = Series("tokens", points(logs, "minute", "tokens_per_second"))
-    memory = Series("memory", [(x, y / 2**30) for x, y in points(logs, "minute", "memory") if y])
+    by_time = tuple(Mark(clock.at(each.seconds), each.words) for each in marked)
+
+    def over_steps(id: str, title: str, *series: Series, **more: Any) -> Chart:
+        return Chart(id, title, "Step", title, series, until=steps, **more)
+
+    def over_time(id: str, title: str, y: str, values: Points, **more: Any) -> Chart:
+        return Chart(id, title, clock.axis, y, (Series(title, values),), until=end, marks=by_time, zero=True, **more)
+
+    # With a frozen core no tokens run through the model.
+    what, speed = ("tokens", "tokens_per_second") if _has(logs, "tokens_per_second") else ("rows", "samples_per_second")
+    memory = [(x, y / 2**30) for x, y in clock.points(logs, "memory") if y]
     charts = [
-        Chart("loss", "Loss", "step", (training, validation), marks=by_step, log=True),
-        Chart("metrics", "Validation", "step", metric_series(evaluations), marks=by_step),
-        Chart("rate", "Learning rate", "step", (rate,), zero=True),
-        Chart("norm", "Gradient norm", "step", (norm,), log=True),
-        Chart("speed", "Speed", "minute", (tokens,), unit="/s", marks=by_minute, zero=True),
-        Chart("memory", "Memory held", "minute", (memory,), unit=" GB", marks=by_minute, zero=True),
-    ]
+        over_steps(
+            "loss", "Loss", Series("training", points(logs, "step", "loss")),
+            Series("validation", points(evaluations, "step", "eval_loss")), marks=by_step, log=True,
+        ),
+        *(
+            over_steps(f"metric{place}", metric_title(name), Series("validation", values), marks=by_step,
+                       level=_baseline(report, name))
+            for place, (name, values) in enumerate(metric_curves(evaluations).items())
+        ),
+        over_steps("rate", "Learning rate", Series("learning rate", points(logs, "step", "learning_rate")), zero=True),
+        over_steps("norm", "Gradient norm", Series("norm", points(logs, "step", "grad_norm")), log=True),
+        over_time("speed", "Speed", f"{what.capitalize()} per second", clock.points(logs, speed), unit=f" {what}/s"),
+        over_time("memory", "Memory", "Memory (GB)", memory, unit=" GB"),
+    ]  # fmt: skip
     return with_points(charts)
+
+
+def scatter_chart(id: str, part: Scatter) -> Chart:
+    """Actual numbers across, predicted ones up."""
+    pairs = [pair for pair in zip(part.actual, part.predicted, strict=False) if all(map(math.isfinite, pair))]
+    every = -(-len(pairs) // _MOST_IN_SCATTER) or 1
+    series = (Series("rows", pairs[::every]),)
+    return Chart(id, "Predicted against actual", "Actual", "Predicted", series, scatter=True)
+
+
+def _has(rows: Iterable[dict[str, Any]], name: str) -> bool:
+    return any(name in row for row in rows)
 
 
 def with_points(charts: Iterable[Chart]) -> list[Chart]:
     """The charts without empty curves, and without those that have no other."""
-    kept = (replace(chart, series=tuple(each for each in chart.series if each.points)) for chart in charts)
-    return [chart for chart in kept if chart.series]
+
+    def kept(chart: Chart) -> Chart:
+        placed = (replace(each, place=place) for place, each in enumerate(chart.series))
+        return replace(chart, series=tuple(each for each in placed if each.points), legend=len(chart.series) > 1)
+
+    return [chart for chart in map(kept, charts) if chart.series]
 
 
-def metric_series(evaluations: list[dict[str, Any]]) -> tuple[Series, ...]:
-    """A curve for each metric but the loss, which has another scale."""
+def metric_curves(evaluations: list[dict[str, Any]]) -> dict[str, Points]:
+    """A curve for each metric but the loss, which is drawn beside that of the training."""
     names = dict.fromkeys(name for each in evaluations for name in scores(each, "eval") if not name.endswith("loss"))
-    curves = (Series(name, points(evaluations, "step", f"eval_{name}")) for name in names)
-    return tuple(islice(curves, _MOST_CURVES))
+    return {name: points(evaluations, "step", f"eval_{name}") for name in islice(names, _MOST_CURVES)}
 
 
 def points(rows: Iterable[dict[str, Any]], x: str, y: str) -> Points:
-    """The numbers of two columns; what is no number is left out."""
+    """The numbers of two columns; NaN and infinity are left out."""
     return [(float(row[x]), float(row[y])) for row in rows if _is_number(row.get(x)) and _is_number(row.get(y))]
 
 
@@ -103,18 +172,33 @@ def as_json(charts: Iterable[Chart]) -> list[dict[str, Any]]:
     """What the script reads: thinned, with as many digits as can be seen."""
     return [
         {
-            "id": chart.id,
-            "x": chart.x,
-            "unit": chart.unit,
-            "zero": chart.zero,
-            "marks": [{"x": _short(mark.x), "text": mark.text} for mark in chart.marks],
+            **{name: getattr(chart, name) for name in ("id", "x", "unit", "zero", "log", "legend", "scatter", "y")},
+            "until": _short(chart.until),
+            "marks": [_mark(each) for each in chart.marks],
+            "level": _mark(chart.level) if chart.level else None,
             "series": [
-                {"name": each.name, "points": [(_short(x), _short(y)) for x, y in thinned(each.points)]}
+                {
+                    "name": each.name,
+                    "place": each.place,
+                    "points": [
+                        (_short(x), _short(y)) for x, y in (each.points if chart.scatter else thinned(each.points))
+                    ],
+                }
                 for each in chart.series
             ],
         }
         for chart in charts
     ]
+
+
+def _baseline(report: Report | None, name: str) -> Mark | None:
+    """What the simplest answer would score on the validation rows."""
+    score = report.baselines.get(f"eval_{name}") if report else None
+    return Mark(score, "baseline") if score is not None and _is_number(score) else None
+
+
+def _mark(mark: Mark) -> dict[str, Any]:
+    return {"at": _short(mark.at), "text": mark.text}
 
 
 def _is_number(value: Any) -> bool:

@@ -15,11 +15,13 @@ from pippin.runs.folder import PAGE_MARK
 
 #: Seconds after which an open page looks again at a run that goes on, and after which silence is told.
 _AGAIN_AFTER, _SILENT_AFTER = 5, 600
+#: In this order: each knows those before it.
+_SCRIPTS = ("scales.js", "charts.js", "zoom.js", "page.js")
 
 
 def page(title: str, parts: Iterable[Html], charts: Sequence[Chart] = (), running: bool = False) -> Html:
     """A whole page. It may run its own script and style and nothing else, so that no text in it ever acts."""
-    style, script = _own_file("style.css"), _own_file("charts.js")
+    style, script = _own_file("style.css"), html("(() => {{\n{}}})();", joined(map(_own_file, _SCRIPTS)))
     data = {
         "charts": as_json(charts),
         "written": round(time.time()),
@@ -41,15 +43,17 @@ def page(title: str, parts: Iterable[Html], charts: Sequence[Chart] = (), runnin
 
 def figures_of(charts: Sequence[Chart]) -> Html:
     """Places for the curves; the script fills them."""
-    shown = [html(_FIGURE, chart=chart, switch=_LOG_SWITCH if chart.log else "") for chart in charts]
-    return joined(shown, between="\n")
+    return joined(
+        (html(_FIGURE, chart=chart, keys=html("") if chart.scatter else _KEYS) for chart in charts), between="\n"
+    )
 
 
 _FIGURE = (
-    '<figure id="{chart.id}"><figcaption><b>{chart.title}</b>{switch}</figcaption><svg role="img" tabindex="0" '
-    'aria-label="{chart.title} by {chart.x}"></svg><div class="legend"></div><div class="tip" hidden></div></figure>'
+    '<figure id="{chart.id}"><figcaption><b>{chart.title}</b><span class="tools screen"></span></figcaption>'
+    '<svg role="img" tabindex="0" aria-label="{chart.title}. {chart.y} by {chart.x}.{keys}"></svg>'
+    '<div class="legend"></div><div class="tip" role="status" hidden></div></figure>'
 )
-_LOG_SWITCH = Html('<label class="screen"><input type="checkbox"> logarithmic</label>')
+_KEYS = Html(" Arrow keys read values, plus and minus zoom, Escape resets.")
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>

@@ -11,11 +11,11 @@ from typing import Any
 from pippin.plain_files import open_plain, parse_json
 from pippin.report.happenings import sentence
 
-#: Bytes of a line of events.jsonl, letters of a sentence, and the largest whole number: nobody's own go beyond.
+#: Bytes of a line of events.jsonl, characters of a sentence, and the largest whole number: nobody's own go beyond.
 _LONGEST_LINE, _LONGEST_WORDS, _LARGEST = 1 << 20, 1000, 2**63
 #: Events that are told on the page, beside those that the terminal tells of.
 _TOLD = {
-    "resumed": lambda figures: f"the run went on from step {figures['step']}",
+    "resumed": lambda figures: f"resumed from step {figures['step']}",
     "saved": lambda figures: f"checkpoint of step {figures['step']}",
     "interrupted": lambda figures: "interrupted",
     "failed": lambda figures: f"failed: {figures.get('error', '')}",
@@ -27,13 +27,13 @@ class Happening:
     name: str
     words: str
     step: int
-    minute: float
+    seconds: float
 
 
 @dataclass
 class History:
     logs: list[dict[str, float]] = field(default_factory=list)
-    """The numbers of each, with the `minute` of the run in which it was written."""
+    """The numbers of each, with the `seconds` that the run had taken by then."""
     evaluations: list[dict[str, float]] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
     steps: int = 0
@@ -42,7 +42,9 @@ class History:
     began: float | None = None
     last: float = 0.0
     away: float = 0.0
-    """Seconds in which nothing ran: the computer slept, or the run waited to be taken up."""
+    """Seconds in which nothing ran: the computer slept, or the run waited to be resumed."""
+    seconds: float = 0.0
+    """In which it ran, up to the last event."""
     unreadable: int = 0
     """Lines of the record that are damaged."""
 
@@ -55,9 +57,9 @@ class History:
             away = float(figures["seconds"])
             self.away += away if math.isfinite(away) else 0.0
         self.last = when
-        minute = max(when - self.began - self.away, 0.0) / 60
+        self.seconds = max(when - self.began - self.away, 0.0)
         if name in ("log", "evaluation"):
-            (self.logs if name == "log" else self.evaluations).append({**_numbers(figures), "minute": minute})
+            (self.logs if name == "log" else self.evaluations).append({**_numbers(figures), "seconds": self.seconds})
         elif name == "started":
             self.steps = int(figures["steps"])
         elif name == "verified":
@@ -65,7 +67,7 @@ class History:
         words = _TOLD[name](figures) if name in _TOLD else sentence(name, figures)
         if words:
             step = int(figures.get("step") or self.step)
-            self.happenings.append(Happening(name, words[:_LONGEST_WORDS], step, minute))
+            self.happenings.append(Happening(name, words[:_LONGEST_WORDS], step, self.seconds))
 
     @property
     def step(self) -> int:

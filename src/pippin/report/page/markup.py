@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import html as escaping
+import re
 import string
 from collections.abc import Iterable
 from typing import Any
 
 from pippin.text import visible
+
+#: Behind these a long name may go on in the next line.
+_JOINTS = re.compile(r"[_/]+")
 
 
 class Html(str):
@@ -31,6 +35,22 @@ def joined(parts: Iterable[object], between: str = "") -> Html:
 def escaped(value: object) -> Html:
     """Words from anywhere as words: no tags, and no characters that turn the writing round."""
     return value if isinstance(value, Html) else Html(escaping.escape(visible(str(value))))
+
+
+def theirs(text: object) -> Html:
+    """The user's words beside ours: they may run from right to left, and be long names that break where they may.
+
+    >>> theirs("card_lost")
+    '<bdi dir="auto">card_<wbr>lost</bdi>'
+    """
+    if isinstance(text, Html):
+        return text
+    return html('<bdi dir="auto">{}</bdi>', Html(_JOINTS.sub(r"\g<0><wbr>", escaped(text))))
+
+
+def capital(words: str) -> str:
+    """A label or a sentence of ours, with a capital."""
+    return words[:1].upper() + words[1:]
 
 
 class _Escaping(string.Formatter):

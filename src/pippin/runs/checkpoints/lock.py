@@ -28,6 +28,26 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def is_in_use(folder: Path) -> bool:
+    """Whether a process is at work in a folder. A lock cannot be asked for its owner: it is taken and let go."""
+    import fcntl
+
+    for path in (folder, folder / NAME):
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a disk on which folders have no locks
+            pass
+        finally:
+            os.close(handle)
+    return False
+
+
 def _acquire(folder: Path) -> int:
     while True:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pippin._version import __version__
-from pippin.files import is_plain_file, sync
+from pippin.files import is_own_folder, is_plain_file, sync
 from pippin.plain_files import read_json
 
 NAME = "manifest.json"
@@ -27,6 +28,19 @@ class Manifest:
     run: str = ""
     """The id of the run that wrote it."""
     format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class FoundCheckpoint:
+    """The newest checkpoint that verifies, and those that were passed over for it."""
+
+    path: Path | None
+    passed_over: tuple[tuple[str, str], ...]
+    """Name and reason."""
+
+    @property
+    def step(self) -> int:
+        return int(self.path.name.rpartition("-")[2]) if self.path else 0
 
 
 def seal(folder: Path, step: int, run: str = "", leave_out: Collection[str] = ()) -> None:
@@ -86,14 +100,39 @@ def problem_of(folder: Path) -> str | None:
     return None
 
 
+def first_sound(newest_first: Iterable[Path], problem_of: Callable[[Path], str | None]) -> FoundCheckpoint:
+    passed_over: list[tuple[str, str]] = []
+    for path in newest_first:
+        problem = problem_of(path)
+        if problem is None:
+            return FoundCheckpoint(path, tuple(passed_over))
+        passed_over.append((path.name, problem))
+    return FoundCheckpoint(None, tuple(passed_over))
+
+
+def drop(folder: Path) -> None:
+    """Delete the files that a checkpoint's manifest names, through no link; whatever else somebody put there stays.
+
+    An empty folder is what a crash in here left of one.
+    """
+    if not is_own_folder(folder):
+        return
+    manifest = read(folder)
+    # The manifest goes last: after a crash in here a file is missing, and what is left can still be dropped.
+    files = [folder / name for name in (*manifest.files, NAME)] if manifest else []
+    inside = {file: [path for path in (file, *file.parents) if folder in path.parents] for file in files}
+    for file, parts in inside.items():
+        if not any(part.is_symlink() for part in parts):
+            file.unlink(missing_ok=True)
+    emptied = {folder, *(part for file, parts in inside.items() for part in parts if part != file)}
+    for place in sorted(emptied, key=lambda place: len(place.parts), reverse=True):
+        with suppress(OSError):  # not empty, a link, or gone
+            place.rmdir()
+
+
 def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
-
-
-def _digest(file) -> str:  # type: ignore[no-untyped-def]
-    """Python 3.10 has no file_digest."""
     digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
     return digest.hexdigest()

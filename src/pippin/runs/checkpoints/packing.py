@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 from pippin.errors import PippinError
 
@@ -15,7 +16,6 @@ DATA, TENSORS = "state.json", "optimizer.safetensors"
 
 
 def write(folder: Path, state: dict[str, Any]) -> None:
-    """Write state.json and optimizer.safetensors."""
     from safetensors.torch import save_file
 
     tensors: dict[str, torch.Tensor] = {}
@@ -35,26 +35,33 @@ def read(folder: Path) -> dict[str, Any]:
         raise PippinError(f"{folder} cannot be read: {error}.") from None
 
 
-def copied(value: Any) -> Any:
-    """The same with every tensor copied to the CPU, so that training can go on while it is written.
+def on_cpu(content: Any, copies: list[torch.Tensor] | None) -> Any:
+    """The same with all tensors on the CPU: copied into ``copies``, so that training can go on while they are written,
+    or with None only where they are elsewhere.
 
     Tensors that share memory go on sharing it: tied weights are stored once.
     """
-    known: dict[tuple[int, torch.Size, tuple[int, ...]], torch.Tensor] = {}
+    known: dict[tuple[Any, ...], torch.Tensor] = {}
 
-    def copy(item: Any) -> Any:
-        if isinstance(item, torch.Tensor):
-            key = (item.data_ptr(), item.shape, item.stride())
-            if key not in known or item.numel() == 0:
-                known[key] = item.detach().to("cpu", copy=True).contiguous()
-            return known[key]
-        if isinstance(item, dict):
-            return type(item)((name, copy(part)) for name, part in item.items())
-        if isinstance(item, (list, tuple)):
-            return [copy(part) for part in item]
-        return item
+    def move(item: Any) -> Any:
+        if not isinstance(item, torch.Tensor):
+            return item
+        key = (item.data_ptr(), item.shape, item.stride(), item.dtype)
+        if key not in known or item.numel() == 0:
+            place = len(known)
+            known[key] = item.detach().cpu() if copies is None else _copied(item, copies, place)
+        return known[key]
 
-    return copy(value)
+    return tree_map(move, content)
+
+
+def _copied(item: torch.Tensor, copies: list[torch.Tensor], place: int) -> torch.Tensor:
+    """A copy in the memory of the one before: new memory takes longer to get than to fill."""
+    before = copies[place] if place < len(copies) else None
+    if before is not None and (before.shape, before.dtype) == (item.shape, item.dtype):
+        return before.copy_(item.detach())
+    copies[place:] = [torch.empty(item.shape, dtype=item.dtype, device="cpu").copy_(item.detach())]
+    return copies[place]
 
 
 def _pack(value: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:

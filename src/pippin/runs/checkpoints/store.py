@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pippin.disk import disk_words, free_bytes, trouble
 from pippin.errors import PippinError
-from pippin.files import is_own_folder, is_staging, remove_leftovers, staging_folder, sync
-from pippin.runs.checkpoints.manifest import NAME, problem_of, read, seal
+from pippin.files import free_name, is_own_folder, is_staging, remove_leftovers, staging_folder, sync
+from pippin.runs.checkpoints.manifest import FoundCheckpoint, drop, first_sound, problem_of, read, seal
 
 _WHOLE = re.compile(r"step-(\d+)")
-
-
-@dataclass(frozen=True)
-class FoundCheckpoint:
-    """The newest checkpoint that verifies, and those that were passed over for it."""
-
-    path: Path | None
-    step: int
-    passed_over: tuple[tuple[str, str], ...]
-    """Name and reason."""
 
 
 class Store:
@@ -63,11 +51,9 @@ class Store:
     def _make_way(self, final: Path) -> None:
         """Drop what stands where a checkpoint belongs; what cannot be told to be this run's is moved aside."""
         if os.path.lexists(final) and self._is_ours(final):
-            self.drop(final)
+            drop(final)
         if os.path.lexists(final):
-            numbers = itertools.count(1)
-            asides = (final.with_name(f"{final.name}.aside-{number}") for number in numbers)
-            os.rename(final, next(path for path in asides if not os.path.lexists(path)))
+            os.rename(final, free_name(final.with_name(f"{final.name}.aside"), is_folder=True))
 
     def check_place(self) -> None:
         """Refuse a folder that is a link, unless it leads to checkpoints of this run."""
@@ -75,18 +61,13 @@ class Store:
         if self.folder.is_symlink() and not any(found and found.run == self.run for found in manifests):
             raise PippinError(
                 f"{self.folder} is a link to {os.readlink(self.folder)}, where this run has no checkpoint. Pippin "
-                "writes nothing through such a link: put a folder in its place."
+                "does not write through such a link: replace it with a folder."
             )
 
     def newest(self) -> FoundCheckpoint:
         """The newest checkpoint of which every byte is as it was written."""
-        passed_over: list[tuple[str, str]] = []
-        for step in sorted(self._folders(), reverse=True):
-            problem = self.problem_of(step)
-            if problem is None:
-                return FoundCheckpoint(self.path(step), step, tuple(passed_over))
-            passed_over.append((self.path(step).name, problem))
-        return FoundCheckpoint(None, 0, tuple(passed_over))
+        steps = {self.path(step): step for step in sorted(self._folders(), reverse=True)}
+        return first_sound(steps, lambda path: self.problem_of(steps[path]))
 
     def problem_of(self, step: int) -> str | None:
         """Why a checkpoint cannot be used; None where it can."""
@@ -98,7 +79,6 @@ class Store:
         return problem_of(self.path(step))
 
     def steps(self) -> list[int]:
-        """The steps of this run's checkpoints."""
         return sorted(step for step, path in self._folders().items() if self._is_ours(path))
 
     def bytes(self) -> int:
@@ -120,23 +100,9 @@ class Store:
         manifest = read(path)
         return manifest.run == self.run if manifest else is_own_folder(path) and not any(path.iterdir())
 
-    def drop(self, path: Path) -> None:
-        """Delete a checkpoint's own files; whatever else somebody put there stays, and its folder with it."""
-        manifest = read(path)
-        if not is_own_folder(path) or (manifest is None and any(path.iterdir())):
-            return
-        files = manifest.files if manifest else {}  # an empty one was left by a crash in here
-        files = {name: fact for name, fact in files.items() if "/" not in name}  # ours are flat; a folder may be a link
-        # The manifest goes last: after a crash in here a file is missing, and what is left can still be dropped.
-        for name in (*files, NAME):
-            if not (path / name).is_symlink():
-                (path / name).unlink(missing_ok=True)
-        if not any(path.iterdir()):
-            path.rmdir()
-
     def drop_all(self) -> None:
         for step in self.steps():
-            self.drop(self.path(step))
+            drop(self.path(step))
         if is_own_folder(self.folder):
             self.drop_leftovers()
             if not any(self.folder.iterdir()):
@@ -154,4 +120,4 @@ class Store:
         """Drop the oldest beyond the limit, never the best one and never the one just written."""
         older = [other for other in self.steps() if other not in (step, best_step)]
         for other in older[: len(older) - (self.keep - 1)] if len(older) >= self.keep else []:
-            self.drop(self.path(other))
+            drop(self.path(other))

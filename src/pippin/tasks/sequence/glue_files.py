@@ -92,14 +92,14 @@ def _complete_rows(
     if broken and (not drop or len(broken) > max(_MOST_BROKEN, _MOST_BROKEN_SHARE * len(rows))):
         raise PippinError(
             f"{path}, line {broken[0]}: fields are missing (as in {len(broken)} of {len(rows)} rows); "
-            f"{listed(places)} are needed. Fetch the file anew."
+            f"{listed(places)} are needed. Download the file again."
         )
     # MNLI marks rows on which its annotators did not agree by a dash; Hugging Face drops them too.
     undecided = [number for number, row in rows if is_whole(row) and "label" in places and row[places["label"]] == "-"]
     left_out = {*broken, *undecided}
     kept = [(number, row) for number, row in rows if number not in left_out]
     if not kept:
-        raise PippinError(f"{path} has no row with {listed(places)}. Fetch the file anew.")
+        raise PippinError(f"{path} has no row with {listed(places)}. Download the file again.")
     said = (
         f"{path}: {len(left_out)} broken or unlabelled rows left out, the first being line {min(left_out, default=0)}."
     )

@@ -6,7 +6,7 @@ from pippin.errors import PippinError, nearest
 from pippin.tasks.sequence.task import SequenceTask
 
 OWN_CLASSES = SequenceTask()
-OWN_NUMBERS = SequenceTask(metrics=("pearson", "spearmanr", "mse"), regression=True)
+OWN_NUMBERS = SequenceTask(metrics=("mse", "mae", "rmse", "r2", "pearson", "spearmanr"), regression=True)
 
 _ENTAILMENT = ("entailment", "not_entailment")
 _PAIR = ("sentence1", "sentence2")

@@ -118,7 +118,7 @@ def refuse_single_class(words: list[str], column: str) -> None:
     """Stop where every training row has the same class."""
     if len(set(words)) == 1:
         raise PippinError(
-            f"{column}: every row has the label {words[0]!r}, so there is nothing to tell apart. "
+            f"{column}: every row has the label {words[0]!r}, so there is nothing to learn. "
             "Add rows of other classes, or name another column with --label_column."
         )
 
@@ -129,12 +129,12 @@ def doubts_about_classes(names: tuple[str, ...], words: list[str]) -> list[str]:
     alike = look_alikes(names)
     doubts = [f"the classes {_joined(group)} {why}" for group, why in alike[:_MOST_SHOWN]]
     if len(alike) > _MOST_SHOWN:
-        doubts.append(f"{len(alike) - _MOST_SHOWN} more groups of classes are told apart by as little")
+        doubts.append(f"{len(alike) - _MOST_SHOWN} more groups of classes differ by as little")
     marks = [name for name in names if name.lower() in _MISSING_MARKS]
     if marks:
         doubts.append(f"the class {marks[0]!r} ({counts[marks[0]]} rows) may stand for a missing label")
     if "-1" in counts and "0" in counts:
-        doubts.append(f"the label -1 ({counts['-1']} rows) is taken as a class like the others")
+        doubts.append(f"the label -1 ({counts['-1']} rows) is treated as a class like the others")
     for count, what in ((1, "only one training row"), (0, "no training row")):
         rare = [name for name in names if counts[name] == count]
         if rare:

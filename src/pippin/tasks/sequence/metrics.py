@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,23 @@ _MOST_IN_MATRIX, _MOST_CONFUSIONS = 100, 100
 
 
 def score(task: SequenceTask, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """The task's metrics; where a GLUE task has two, their mean as combined_score."""
-    results = {name: float(_METRICS[name](labels, predictions)) for name in task.metrics}
+    """The task's metrics that these labels define; where a GLUE task has two, their mean as combined_score."""
+    found = {name: _METRICS[name](labels, predictions) for name in task.metrics}
+    results = {name: float(value) for name, value in found.items() if value is not None}
     if task.main_metric == "combined_score":
         results["combined_score"] = float(np.mean(list(results.values())))
     return results
 
 
-def per_class(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -> dict[str, dict[str, float]]:
-    """Precision, recall, F1 and number of rows of each class."""
+def per_class(labels: Labels, predictions: np.ndarray, truth: np.ndarray) -> dict[str, dict[str, float | None]]:
+    """Precision, recall, F1 and number of rows of each class; None for figures of a class without rows."""
     figures = _by_class(_counted(truth, predictions, len(labels.names)))
     return {
-        name: {key: values[place].item() for key, values in figures.items()} for place, name in enumerate(labels.names)
+        name: {
+            key: values[place].item() if figures["rows"][place] or key == "rows" else None
+            for key, values in figures.items()
+        }
+        for place, name in enumerate(labels.names)
     }
 
 
@@ -61,7 +67,7 @@ def _f1(truth: np.ndarray, predictions: np.ndarray) -> float:
 
 
 def _f1_macro(truth: np.ndarray, predictions: np.ndarray) -> float:
-    """The mean over the classes that occur, as truth or as prediction."""
+    """The mean over the classes that occur, as truth or as prediction; a class that is only predicted has 0."""
     counted = _counted(truth, predictions)
     return _by_class(counted)["f1"][counted.of_truth + counted.of_predictions > 0].mean()
 
@@ -118,6 +124,21 @@ def _mse(truth: np.ndarray, predictions: np.ndarray) -> float:
     return float(((truth - predictions) ** 2).mean())
 
 
+def _mae(truth: np.ndarray, predictions: np.ndarray) -> float:
+    return float(np.abs(truth - predictions).mean())
+
+
+def _rmse(truth: np.ndarray, predictions: np.ndarray) -> float:
+    return math.sqrt(_mse(truth, predictions))
+
+
+def _r2(truth: np.ndarray, predictions: np.ndarray) -> float | None:
+    """The share of the variance that is explained; None where there is none."""
+    truth, predictions = truth.astype(float), predictions.astype(float)
+    variance = ((truth - truth.mean()) ** 2).mean()
+    return 1 - _mse(truth, predictions) / variance if np.ptp(truth) else None
+
+
 _METRICS: dict[str, Any] = {
     "accuracy": _accuracy,
     "f1": _f1,
@@ -126,4 +147,7 @@ _METRICS: dict[str, Any] = {
     "pearson": _correlation("pearsonr"),
     "spearmanr": _correlation("spearmanr"),
     "mse": _mse,
+    "mae": _mae,
+    "rmse": _rmse,
+    "r2": _r2,
 }

@@ -16,14 +16,14 @@ def check_overlap(train: Examples, evaluated: dict[str, Examples], may_stop: boo
         shared = _count_shared(train, trained, examples)
         if shared == len(examples) and may_stop:
             raise PippinError(
-                f"{examples.origin}: all {shared} {name} rows stand in {train.origin} too, so a score on them says "
+                f"{examples.origin}: all {shared} {name} rows are in {train.origin} too, so a score on them means "
                 "nothing. Give other rows, or none: then Pippin holds some out of the training rows."
             )
         if shared:
-            verdict = "says nothing" if shared == len(examples) else "will flatter"
+            verdict = "means nothing" if shared == len(examples) else "will be too high"
             said = name.replace("_", " ")
             warnings.append(
-                f"{shared} of {len(examples)} {said} texts stand in the training rows too: the score {verdict}."
+                f"{shared} of {len(examples)} {said} texts are in the training rows too: the score {verdict}."
             )
     return warnings
 

@@ -82,7 +82,7 @@ class Reader:
         names = table.class_names.get(name, ())
         for bad in filter(flaw, names):
             raise PippinError(
-                f"{table.origin}, column {name!r}: the file names a class that {flaw(bad)}. Write the file anew."
+                f"{table.origin}, column {name!r}: the file names a class that {flaw(bad)}. Write the file again."
             )
         cells = [_named_class(cell, names) for cell in table.columns[name]] if names else table.columns[name]
         words = self._words(cells)
@@ -93,7 +93,7 @@ class Reader:
         if stray and not self.task.regression:
             self.notes.append(
                 f"{table.origin}: {len(stray)} labels in column {name!r} had spaces around them "
-                f"(such as {stray[0]!r}), which were taken off."
+                f"(such as {stray[0]!r}), which were removed."
             )
         return words
 
@@ -202,7 +202,7 @@ class Reader:
             return f"is none of {self.task.name}'s classes: {known}. Correct it, or check --task_name and --data_dir."
         few = " (--max_train_samples may have left some out)" if self.recipe.max_train_samples else ""
         return (
-            f"of the {split} rows does not occur in training, which has {known}{few}. "
+            f"of the {split} rows is not in the training rows, which have {known}{few}. "
             "Correct it, or add training rows of that class."
         )
 
@@ -250,6 +250,6 @@ def _describe(problems: dict[int, str], table: Table) -> str:
     them = "them" if len(problems) > 1 else "it"
     other = " If it is the wrong column, name another with --text_column or --label_column."
     return (
-        f"{file}, {shown}{more}. Mend {them}, or add --skip_bad_rows to leave {them} out."
+        f"{file}, {shown}{more}. Fix {them}, or add --skip_bad_rows to leave {them} out."
         f"{other if len(problems) > len(table) / 2 else ''}"
     )

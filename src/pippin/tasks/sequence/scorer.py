@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +11,14 @@ from torch.nn import functional
 
 from pippin.data.encoding import Encoded
 from pippin.data.examples import Examples
-from pippin.tasks.base import Columns, Prediction
-from pippin.tasks.parts import Matrix, Part, TablePart
-from pippin.tasks.sequence.metrics import confusion, per_class, score, top_confusions
+from pippin.tasks.base import Baseline, Columns, Prediction
+from pippin.tasks.parts import Part
+from pippin.tasks.sequence.baseline import baseline_of, remarks_on
+from pippin.tasks.sequence.metrics import score
+from pippin.tasks.sequence.shown import classes_part, numbers_part, worst_part
 
 if TYPE_CHECKING:
     from pippin.tasks.sequence.task import SequenceTask
-
-_MOST_MISTAKES, _LONGEST_TEXT = 20, 300
 
 
 class SequenceScorer:
@@ -31,13 +31,12 @@ class SequenceScorer:
         """Probabilities of the predicted classes."""
         self.likelihoods, self.spread = torch.zeros(2, 0 if encoded.labels is None else len(encoded))
         """The logarithms of the true classes' probabilities, and the sum over all classes, for label smoothing."""
-        self.outputs = 1
+        self.outputs = task.labels.outputs
 
     def add(self, rows: np.ndarray, logits: np.ndarray) -> None:
         if self.task.regression:
             self.predictions[rows] = logits[:, 0]
             return
-        self.outputs = logits.shape[1]
         self.predictions[rows] = logits.argmax(axis=1)
         shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
         self.scores[rows] = shifted.max(axis=1) / shifted.sum(axis=1)
@@ -46,6 +45,10 @@ class SequenceScorer:
             self.likelihoods[rows] = likelihoods[np.arange(len(rows)), self.truth[rows]]
             if self.task.label_smoothing:
                 self.spread[rows] = -likelihoods.sum(1)
+
+    def share(self, total: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.predictions, self.scores = total(self.predictions), total(self.scores)
+        self.likelihoods, self.spread = torch.from_numpy(total(torch.stack([self.likelihoods, self.spread]).numpy()))
 
     def metrics(self) -> dict[str, float]:
         assert self.truth is not None
@@ -58,54 +61,26 @@ class SequenceScorer:
         assert self.truth is not None
         return map(self._truth, range(len(self.truth)))
 
+    def baseline(self, reference: Encoded) -> Baseline:
+        assert self.truth is not None
+        assert reference.labels is not None
+        return baseline_of(self.task, reference.labels, self.truth)
+
+    def remarks(self, split: str, baseline: Baseline) -> list[str]:
+        assert self.truth is not None
+        return remarks_on(self.task, self.predictions, self.truth, split, baseline)
+
     def parts(self, examples: Examples, columns: Columns, split: str) -> tuple[Part, ...]:
-        """How well each class does and what it is taken for, and the rows that the model is most wrong about."""
-        by_class = () if self.task.regression else (self._by_class(split),)
-        return (*by_class, *self._mistakes(examples, columns, split))
-
-    def _by_class(self, split: str) -> Part:
+        """How well the classes or numbers do, and the rows that the model is most wrong about."""
         assert self.truth is not None
-        about = (self.task.labels, self.predictions, self.truth)
-        rows = tuple((name, *figures.values()) for name, figures in per_class(*about).items())
-        counts, pairs = confusion(*about), top_confusions(*about)
-        return Part(
-            f"By class, on the {split} rows",
-            TablePart(("class", "precision", "recall", "F1", "rows"), rows, ("", ".3f", ".3f", ".3f", "d"), "classes"),
-            Matrix(self.task.labels.names, tuple(map(tuple, counts)), "True classes down, predicted classes across.")
-            if counts
-            else None,
-            TablePart(("is", "taken for", "times"), tuple(pairs), ("", "", "d"), caption="Mixed up most."),
-            in_brief=True,
-        )
-
-    def _mistakes(self, examples: Examples, columns: Columns, split: str) -> tuple[Part, ...]:
-        """The most confident wrong answers first; for numbers, those that are furthest off."""
-        assert self.truth is not None
-        if self.task.regression:
-            off, title, figure, how = np.abs(self.predictions - self.truth), "Furthest off", "off by", ".3g"
-        else:
-            off = np.where(self.predictions != self.truth, self.scores, 0.0)
-            title, figure, how = "Most confident mistakes", "sure", ".0%"
-        texts = [examples.texts, *([examples.pairs] if examples.pairs else [])]
-        rows = tuple(
-            (
-                examples.rows[place],
-                *(_shortened(each[place]) for each in texts),
-                self._truth(place),
-                self._prediction(place).label,
-                round(float(off[place]), 4),
-            )
-            for place in np.argsort(-off, kind="stable")[:_MOST_MISTAKES].tolist()
-            if off[place] > 0
-        )
-        heads = ("row", *columns.text[: len(texts)], "is", "taken for", figure)
-        formats = ("d", *["long" for _ in texts], "", "", how)
-        return (Part(f"{title}, on the {split} rows", TablePart(heads, rows, formats)),) if rows else ()
+        whole = numbers_part if self.task.regression else classes_part
+        mistakes = worst_part(self.task, self.predictions, self.truth, self.scores, examples, columns, split)
+        return (whole(self.task, self.predictions, self.truth, split), *mistakes)
 
     def _prediction(self, place: int) -> Prediction:
         answer = self.predictions[place].item()
         if self.task.regression:
-            return Prediction(f"{answer:.4f}", None, answer)
+            return Prediction(None, value=answer)
         return Prediction(self.task.labels.names[answer], self.scores[place].item())
 
     def _truth(self, place: int) -> str:
@@ -124,7 +99,3 @@ class SequenceScorer:
         if smoothing:
             loss = (1 - smoothing) * loss + self.spread.sum() * (smoothing / self.outputs)
         return float(loss)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

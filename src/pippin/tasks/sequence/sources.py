@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pippin.data.folders import read_split_folder
 from pippin.data.hub import dataset_from_hub, task_from_hub
+from pippin.data.kinds import stem_of
 from pippin.data.tables import Table, read_table
 from pippin.errors import PippinError
 from pippin.recipe import Recipe
@@ -48,7 +49,8 @@ def _main_source(recipe: Recipe) -> Source:
     main_file = recipe.data or recipe.train_file
     if main_file or recipe.validation_file or recipe.test_file:
         train = read_table(Path(main_file), recipe.encoding) if main_file else None
-        return Source(Path(main_file or recipe.validation_file or str(recipe.test_file)).stem, own, train, {}, {})
+        name = stem_of(Path(main_file or recipe.validation_file or str(recipe.test_file)))
+        return Source(name, own, train, {}, {})
     return _from_splits("questions", own, _builtin_questions())
 
 
@@ -110,7 +112,7 @@ def _with_files(source: Source, recipe: Recipe) -> Source:
     if recipe.validation_file:
         validation = {"validation": read_table(Path(recipe.validation_file), recipe.encoding)}
     if recipe.test_file:
-        test = {"test": read_table(Path(recipe.test_file), recipe.encoding)}
+        test = {"test": read_table(Path(recipe.test_file), recipe.encoding, lines_are_texts=True)}
     return replace(source, validation=validation, test=test)
 
 

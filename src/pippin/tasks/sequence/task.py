@@ -39,7 +39,7 @@ class SequenceTask:
     auto_model: ClassVar[str] = SEQUENCE_CLASSIFICATION
     pipeline: ClassVar[str] = "text-classification"
     reads: ClassVar[Reads] = "first token"
-    lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss", "mse"})
+    lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss", "mse", "mae", "rmse"})
 
     @property
     def main_metric(self) -> str:
@@ -91,7 +91,7 @@ class SequenceTask:
             return []
         largest = places[np.argmax(np.abs(examples.labels[places]))]
         number, row = examples.labels[largest], examples.rows[largest]
-        return [f"an extreme number to learn: the largest is {number:g} in row {row}, mend it or scale all"]
+        return [f"an extreme number to learn: the largest is {number:g} in row {row}, fix it or scale them all"]
 
     def data_parts(self, examples: Examples, encoded: Encoded) -> tuple[Part, ...]:
         import numpy as np

@@ -26,7 +26,7 @@ def read_trec_file(path: Path) -> Table:
         label, _, question = line.strip().partition(" ")
         if ":" not in label or not question:
             raise PippinError(
-                f"{path}, line {number}: expected `COARSE:fine question`, found {line[:60]!r}. Mend the line."
+                f"{path}, line {number}: expected `COARSE:fine question`, found {line[:60]!r}. Fix the line."
             )
         texts.append(question)
         coarse.append(label.partition(":")[0])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
-from pippin.commands.bench.views.series import BarSeries, batches_of, ratio, series_of
+from pippin.commands.bench.views.series import BarSeries, batches_of, series_of
 
-_WORDS = {TRAINING: "Training", HEAD_ONLY: "Training of the head alone", INFERENCE: "Inference"}
+_TESTS = (INFERENCE, TRAINING, HEAD_ONLY)
 
 
 @dataclass(frozen=True)
@@ -32,112 +33,141 @@ class Panel:
     """What the groups are: batch sizes, lengths, precisions."""
     groups: tuple[str, ...]
     bars: tuple[tuple[BarSeries, tuple[Bar | None, ...]], ...]
-    baseline: bool = False
-    """Whether 1 is what all is compared with."""
+    baseline: str = ""
+    """What all is compared with: its bars are 1."""
+
+    @property
+    def highest(self) -> float:
+        """The end of the highest bar or of its spread; 0 where there is none."""
+        return max((max(bar.value or 0, bar.high or 0) for _, bars in self.bars for bar in bars if bar), default=0.0)
 
 
-def speed_up_panels(benches: Sequence[Bench]) -> tuple[str, list[Panel]]:
-    """How many times as fast as the baseline, and its name: a CPU, or the Trainer where there is one device only."""
+@dataclass(frozen=True)
+class BarChart:
+    name: str
+    """Of its files."""
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def charts_of(benches: Sequence[Bench]) -> list[BarChart]:
+    """All charts that there is something for."""
+    model = " / ".join(dict.fromkeys(bench.model for bench in benches))
+    baseline = _baseline(series_of(benches))
+    charts = [
+        BarChart("speed_up", f"{model}: speed compared with {baseline.label if baseline else ''}", _speed_ups(benches)),
+        BarChart("throughput", f"{model}: samples per second", _throughput(benches)),
+        BarChart("memory", f"{model}: peak memory", _memory(benches)),
+    ]
+    return [chart for chart in charts if chart.panels]
+
+
+def work_words(benches: Sequence[Bench], test: str) -> str:
+    """What was measured; how much of it only where all did the same."""
+    bench, amounts = benches[0], {bench.training_rows for bench in benches}
+    if test == INFERENCE:
+        return f"Inference, {bench.length} tokens per row, fp32"
+    rows = f"{bench.training_rows:,} rows" if len(amounts) == 1 else ""
+    if test == TRAINING:
+        return f"Training on {rows}" if rows else "Training"
+    epochs = bench.head_only_epochs
+    often = f", {epochs} epoch{'s' * (epochs != 1)} of {rows}" if rows else ""
+    return f"Training the head only{often}"
+
+
+def _speed_ups(benches: Sequence[Bench]) -> tuple[Panel, ...]:
+    """How many times as fast as the baseline."""
     series = series_of(benches)
     baseline = _baseline(series)
-    if baseline is None:
-        return "", []
 
-    def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
-        point, base = each.point(test, batch), baseline.point(test, batch)
-        if point is None or base is None:
-            return None
-        times = ratio(point, base)
-        return Bar(times) if times is not None else _without_value(point)
+    def bar(test: str, each: BarSeries, batch: int) -> Bar | None:
+        point, base = each.point(test, batch), baseline.point(test, batch) if baseline else None
+        if point and base and point.samples_per_second and base.samples_per_second:
+            return Bar(point.samples_per_second / base.samples_per_second)
+        return _without_value(point) if base else None
 
-    panels = [_by_batch(series, test, "times as fast", bar) for test in (INFERENCE, TRAINING, HEAD_ONLY)]
-    compared = [panel for panel in panels if len(panel.bars) > 1]
-    return baseline.label, [replace(panel, baseline=True) for panel in compared]
+    name = baseline.label if baseline else ""
+    panels = _by_batch(benches, "times as fast", bar, name)
+    return tuple(panel for panel in panels if len(panel.bars) > 1)
 
 
-def throughput_panels(benches: Sequence[Bench]) -> list[Panel]:
-    """Samples a second by batch size, by length and by precision."""
-    series = series_of(benches)
-
-    def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
-        return _speed(each.point(test, batch))
-
-    panels = [_by_batch(series, INFERENCE, "samples/s", bar)]
-    panels += [_by_look(series, benches[0], "length"), _by_look(series, benches[0], "precision")]
-    panels += [_by_batch(series, test, "samples/s", bar) for test in (TRAINING, HEAD_ONLY)]
-    return [panel for panel in panels if panel.bars and len(panel.groups) > (panel.across in ("tokens", "precision"))]
+def _throughput(benches: Sequence[Bench]) -> tuple[Panel, ...]:
+    """Samples per second by batch size, by length and by precision."""
+    inference, *training = _by_batch(benches, "samples/s", lambda test, each, batch: _speed(each.point(test, batch)))
+    looks = [_by_look(benches, "length"), _by_look(benches, "precision")]
+    chosen = [inference, *(panel for panel in looks if len(panel.groups) > 1), *training]
+    return tuple(panel for panel in chosen if panel.bars)
 
 
-def memory_panels(benches: Sequence[Bench]) -> list[Panel]:
+def _memory(benches: Sequence[Bench]) -> tuple[Panel, ...]:
     """Most memory that the work took, by batch size."""
-    series = series_of(benches)
     most = max((point.memory or 0 for bench in benches for point in bench.points), default=0)
-    unit, size = ("GB", 2**30) if most >= 2**30 else ("MB", 2**20)
+    unit, size = ("GB", 2**30) if most >= 10 * 2**30 else ("MB", 2**20)
 
-    def bar(each: BarSeries, test: str, batch: int) -> Bar | None:
+    def bar(test: str, each: BarSeries, batch: int) -> Bar | None:
         point = each.point(test, batch)
         return Bar(point.memory / size) if point and point.memory else _without_value(point)
 
-    panels = [_by_batch(series, test, f"{unit} at most", bar) for test in (INFERENCE, TRAINING, HEAD_ONLY)]
-    return [panel for panel in panels if any(each and each.value for _, bars in panel.bars for each in bars)]
+    return tuple(panel for panel in _by_batch(benches, f"peak memory ({unit})", bar) if panel.highest)
 
 
 def _baseline(series: list[BarSeries]) -> BarSeries | None:
     """The first CPU where several devices are compared; the Trainer where it is the only other."""
-    if len(series) < 2:
-        return None
     own = [each for each in series if each.library == PIPPIN]
     if len(own) == 1:
-        return next(each for each in series if each.library != PIPPIN)
+        return next((each for each in series if each.library != PIPPIN), None)
     return next((each for each in own if each.device == "cpu"), None)
 
 
-def _by_batch(series: list[BarSeries], test: str, unit: str, bar: Callable[[BarSeries, str, int], Bar | None]) -> Panel:
-    batches = batches_of(series, test)
-    found = [(each, tuple(bar(each, test, batch) for batch in batches)) for each in series]
-    having = tuple((each, bars) for each, bars in found if any(bars))
-    # Batches that nobody has in this look are left out.
-    kept = [place for place in range(len(batches)) if any(bars[place] for _, bars in having)]
-    return Panel(
-        _title(series, test),
-        unit,
-        "batch size",
-        tuple(str(batches[place]) for place in kept),
-        tuple((each, tuple(bars[place] for place in kept)) for each, bars in having),
-    )
+def _by_batch(
+    benches: Sequence[Bench], unit: str, bar: Callable[[str, BarSeries, int], Bar | None], baseline: str = ""
+) -> list[Panel]:
+    """A panel for each test."""
+    series = series_of(benches)
+    return [
+        _panel(
+            work_words(benches, test), unit, "batch size", series, batches_of(series, test),
+            partial(bar, test), baseline,
+        )
+        for test in _TESTS
+    ]  # fmt: skip
 
 
-def _title(series: list[BarSeries], test: str) -> str:
-    """What was measured; how much of it only where all did the same."""
-    bench, rows = series[0].bench, {each.bench.training_rows for each in series}
-    if test == INFERENCE:
-        return f"{_WORDS[test]}, {bench.length} tokens a row, fp32"
-    if len(rows) > 1:
-        return _WORDS[test]
-    if test == TRAINING:
-        return f"{_WORDS[test]} on {bench.training_rows} rows"
-    return f"{_WORDS[test]}, {bench.head_only_epochs} times {bench.training_rows} rows"
-
-
-def _by_look(series: list[BarSeries], bench: Bench, what: str) -> Panel:
+def _by_look(benches: Sequence[Bench], what: str) -> Panel:
     """By length or by precision, at the largest batch for which the most of them were measured."""
+    bench = benches[0]
     usual: dict[str, object] = {"precision": "fp32"} if what == "length" else {"length": bench.length}
     looks: dict[int, set[Any]] = {}
     for point in (point for point in bench.of(INFERENCE, **usual) if point.seconds):
         looks.setdefault(point.setting.batch, set()).add(getattr(point.setting, what))
-    if not looks:
-        return Panel("", "samples/s", what, (), ())
-    batch = max(looks, key=lambda batch: (len(looks[batch]), batch))
-    names = sorted(looks[batch]) if what == "length" else [p for p in ("fp32", "bf16", "fp16") if p in looks[batch]]
-    found = [(each, tuple(_speed(each.point(INFERENCE, batch, **{what: name})) for name in names)) for each in series]
-    rest = "fp32" if what == "length" else f"{bench.length} tokens a row"
-    return Panel(
-        f"Inference by {what}, batch {batch}, {rest}",
+    batch = max(looks, key=lambda batch: (len(looks[batch]), batch), default=0)
+    names = sorted(looks.get(batch, ()), key=lambda name: (name != "fp32", name))  # numbers by size, fp32 first
+    rest = "fp32" if what == "length" else f"{bench.length} tokens per row"
+    return _panel(
+        f"Inference by {what}, batch size {batch}, {rest}",
         "samples/s",
-        "tokens" if what == "length" else what,
-        tuple(str(name) for name in names),
-        tuple((each, bars) for each, bars in found if any(bars)),
+        "tokens per row" if what == "length" else what,
+        series_of(benches),
+        names,
+        lambda each, name: _speed(each.point(INFERENCE, batch, **{what: name})),
     )
+
+
+def _panel(
+    title: str,
+    unit: str,
+    across: str,
+    series: list[BarSeries],
+    groups: Sequence[Any],
+    bar: Callable[[BarSeries, Any], Bar | None],
+    baseline: str = "",
+) -> Panel:
+    """Without contenders and groups that have no bars."""
+    found = [(each, tuple(bar(each, group) for group in groups)) for each in series]
+    having = [(each, bars) for each, bars in found if any(bars)]
+    kept = [place for place in range(len(groups)) if any(bars[place] for _, bars in having)]
+    bars = tuple((each, tuple(bars[place] for place in kept)) for each, bars in having)
+    return Panel(title, unit, across, tuple(str(groups[place]) for place in kept), bars, baseline)
 
 
 def _speed(point: Point | None) -> Bar | None:

@@ -1,9 +1,12 @@
-"""One sentence: on this machine, for this model, use this device, because."""
+"""Which device to use, and why, in a few plain sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
-from pippin.commands.bench.views.series import device_label
+from pippin.commands.bench.views.series import device_label, series_of
+from pippin.commands.charts import figure_words
 
 #: Below this many times as fast, a device is about as fast as another.
 _ABOUT_THE_SAME = 1.1
@@ -13,77 +16,83 @@ _AS_GOOD = 0.95
 
 def sentence(bench: Bench) -> str:
     """What to use, and why; emulated devices are never recommended."""
-    real = [device for device in bench.devices if device not in bench.emulated]
-    speeds = {device: speed for device in real if (speed := _speed(bench, device)) is not None}
-    if not speeds:
-        only = "only an emulated device was measured, and its times are the CPU's" if bench.emulated else ""
-        return f"Nothing can be recommended: {only or 'nothing was measured'}."
-    best = max(speeds, key=lambda device: speeds[device])
-    reasons = _reasons(bench, best, [device for device in speeds if device != best])
-    left = "" if bench.complete else " The benchmark was interrupted, so this is by what was measured until then."
-    return f"On this machine, for {bench.model}, use {device_label(bench, best)}: {reasons}.{left}"
-
-
-def _reasons(bench: Bench, best: str, others: list[str]) -> str:
-    found = []
-    for other in others:
-        ratios = {"trains": _ratio(bench, TRAINING, best, other), "answers": _ratio(bench, INFERENCE, best, other)}
-        times = [f"{word} {ratio:.1f} times as fast" for word, ratio in ratios.items() if ratio]
-        if times and max(ratio or 0.0 for ratio in ratios.values()) < _ABOUT_THE_SAME:
-            found.append(f"it is about as fast as {other}")
-        elif times:
-            found.append(f"it {' and '.join(times)} as {other}")
+    speeds = {device: speed for device in bench.devices if (speed := _speed(bench, device)) is not None}
+    real = {device: speed for device, speed in speeds.items() if device not in bench.emulated}
+    if not real:
+        why = "only an emulated device was measured, and its times are the CPU's" if speeds else "nothing was measured"
+        return f"No device can be recommended: {why}."
+    best = max(real, key=lambda device: real[device])
+    others = [device for device in real if device != best]
+    reasons = [_reason(bench, best, other) for other in others]
     if not others:
-        alone = "there is no other" if len(bench.machine.devices) == 1 else "no other was measured"
-        found.append("it is the only one that was measured" if len(bench.devices) > 1 else alone)
-    found += _batch_words(bench, best)
-    return "; ".join(found)
+        reasons = ["it is the only real device measured" if len(speeds) > 1 else "no other device was measured"]
+        if len(bench.machine.devices) == 1:
+            reasons = ["it is the only device"]
+    found = [f"On this machine, use {device_label(bench, best)} for {bench.model}: {'; '.join(reasons)}."]
+    found += _times(bench, best)
+    if not bench.complete:
+        found.append("The benchmark was interrupted, so this rests on what was measured until then.")
+    return " ".join(found)
 
 
-def _batch_words(bench: Bench, device: str) -> list[str]:
-    """The batch sizes that are worth it, and the time of the training."""
-    words = []
-    training = _point(bench, TRAINING, device)
-    if training is not None and training.whole_seconds:
-        seconds = min(training.whole_seconds)
+def compared_sentence(benches: Sequence[Bench]) -> str:
+    """Which of all machines and devices is fastest; emulated ones are left out."""
+    found = []
+    for test, words in ((TRAINING, "Training"), (INFERENCE, "Inference")):
+        real = [each for each in series_of(benches) if each.library == PIPPIN and not each.is_emulated]
+        speeds = {each.label: _fastest(each.bench, test, each.device) for each in real}
+        speeds = {label: speed for label, speed in sorted(speeds.items(), key=lambda item: -item[1]) if speed}
+        if len(speeds) > 1:
+            (best, fast), *_, (worst, slow) = speeds.items()
+            found.append(f"{words} is fastest on {best}: {fast / slow:.1f} times as fast as on {worst}.")
+    return " ".join(found) or "There is nothing to compare: fewer than two devices were measured with the same test."
+
+
+def _reason(bench: Bench, best: str, other: str) -> str:
+    training, inference = (
+        _fastest(bench, test, best) / slow if (slow := _fastest(bench, test, other)) else 0.0
+        for test in (TRAINING, INFERENCE)
+    )
+    if max(training, inference) < _ABOUT_THE_SAME:
+        return f"it is about as fast as {other}"
+    if not training or not inference:
+        verb = "trains" if training else "predicts"
+        return f"it {verb} {training or inference:.1f} times as fast as {other}"
+    if inference < 1:
+        slower = f", though {other} predicts {1 / inference:.1f} times as fast"
+        return f"it trains {training:.1f} times as fast as {other}{slower}"
+    return f"it trains {training:.1f} times as fast as {other} and predicts {inference:.1f} times as fast"
+
+
+def _times(bench: Bench, device: str) -> list[str]:
+    """How long training takes, and the batch size that is worth it for predictions."""
+    found = []
+    training, head = (next(iter(_by_batch(bench, test, device).values()), None) for test in (TRAINING, HEAD_ONLY))
+    if training and training.whole_seconds:
         score = f" ({bench.metric} {training.score:.2f})" if training.score is not None else ""
-        words.append(f"{bench.training_rows} rows are trained in {seconds:.1f} s{score}")
-    head = _point(bench, HEAD_ONLY, device)
-    if head is not None and head.whole_seconds and training is not None and training.whole_seconds:
-        words.append(f"the head alone in {min(head.whole_seconds):.1f} s")
-    points = bench.of(INFERENCE, device=device, precision="fp32", length=bench.length)
-    speeds = {point.setting.batch: point.samples_per_second for point in points if point.samples_per_second}
-    return [*words, _enough(speeds)] if speeds else words
-
-
-def _enough(speeds: dict[int, float]) -> str:
-    """The smallest batch that is as good as any, where larger ones were measured too."""
-    most = max(speeds.values())
-    speed_words = f"{most:.0f} samples/s" if most >= 100 else f"{most:.3g} samples/s"
-    enough = min(batch for batch, speed in speeds.items() if speed >= _AS_GOOD * most)
-    if enough == max(speeds):
-        return f"for predictions the largest batch that was measured, {enough}, is the fastest ({speed_words})"
-    return f"for predictions a batch of {enough} is enough for full speed ({speed_words})"
+        words = f"Training on {bench.training_rows:,} rows takes {min(training.whole_seconds):.1f} s{score}"
+        if head and head.whole_seconds:
+            words += f", training the head only {min(head.whole_seconds):.1f} s"
+        found.append(f"{words}.")
+    points = _by_batch(bench, INFERENCE, device)
+    if speeds := {batch: point.samples_per_second or 0.0 for batch, point in points.items()}:
+        most = max(speeds.values())
+        enough = min(batch for batch, speed in speeds.items() if speed >= _AS_GOOD * most)
+        larger = "is enough for full speed" if enough < max(speeds) else "was the fastest, and the largest measured"
+        found.append(f"For predictions, a batch size of {enough} {larger} ({figure_words(most)} samples/s).")
+    return found
 
 
 def _speed(bench: Bench, device: str) -> float | None:
-    point = _point(bench, TRAINING, device) or _point(bench, INFERENCE, device)
-    return point.samples_per_second if point else None
+    """At the most telling point: of training the first batch size, of inference the largest."""
+    training, inference = (_by_batch(bench, test, device) for test in (TRAINING, INFERENCE))
+    points = [*training.values(), *(inference[batch] for batch in sorted(inference, reverse=True))]
+    return points[0].samples_per_second if points else None
 
 
-def _ratio(bench: Bench, test: str, one: str, other: str) -> float | None:
-    """Each at the batch size that suits it best."""
-    fast, slow = (
-        max((point.samples_per_second or 0.0 for point in _by_batch(bench, test, device).values()), default=0.0)
-        for device in (one, other)
-    )
-    return fast / slow if fast and slow else None
-
-
-def _point(bench: Bench, test: str, device: str) -> Point | None:
-    """The most telling point: of training the first batch size, of inference the largest."""
-    found = _by_batch(bench, test, device)
-    return found[max(found)] if test == INFERENCE and found else next(iter(found.values()), None)
+def _fastest(bench: Bench, test: str, device: str) -> float:
+    """At the batch size that suits the device best; 0 where nothing was measured."""
+    return max((point.samples_per_second or 0.0 for point in _by_batch(bench, test, device).values()), default=0.0)
 
 
 def _by_batch(bench: Bench, test: str, device: str) -> dict[int, Point]:

@@ -9,9 +9,6 @@ from pippin.commands.bench.results import INFERENCE, PIPPIN, Bench, Point
 from pippin.machine.traits import DeviceTraits
 from pippin.text import memory
 
-EMULATED = "emulated"
-EMULATED_NOTE = "emulated: the CPU computes in the device's name, so its times are not those of a real one"
-
 
 @dataclass(frozen=True)
 class BarSeries:
@@ -29,42 +26,41 @@ class BarSeries:
         found = self.bench.of(test, device=self.device, library=self.library, batch=batch, **where)
         return found[0] if found else None
 
-    def batches(self, test: str) -> set[int]:
-        return {point.setting.batch for point in self.bench.of(test, device=self.device, library=self.library)}
-
     @property
     def is_emulated(self) -> bool:
         return self.device in self.bench.emulated
 
 
 def series_of(benches: Sequence[Bench]) -> list[BarSeries]:
-    """All contenders; where there are several machines, the processor's name tells the CPUs apart."""
+    """All contenders; those of several machines are numbered."""
     found = []
     for number, bench in enumerate(benches, 1):
         for device in bench.devices:
             libraries = dict.fromkeys(p.setting.library for p in bench.points if p.setting.device == device)
             for library in libraries or {PIPPIN: None}:
                 label = f"{number}: " * (len(benches) > 1) + device_label(bench, device)
-                found.append(BarSeries(label + ", HF Trainer" * (library != PIPPIN), bench, device, library))
+                label += f", {library_label(bench, library)}" * (library != PIPPIN)
+                found.append(BarSeries(label, bench, device, library))
     return found
 
 
 def batches_of(series: Sequence[BarSeries], test: str) -> list[int]:
     """The batch sizes that any of them has, in order."""
-    return sorted({batch for each in series for batch in each.batches(test)})
+    return sorted({p.setting.batch for s in series for p in s.bench.of(test, device=s.device, library=s.library)})
 
 
-def device_of(bench: Bench, device: str) -> DeviceTraits | None:
-    kind, _, index = device.partition(":")
-    alike = [each for each in bench.machine.devices if each.kind == kind]
-    return alike[int(index or 0)] if int(index or 0) < len(alike) else None
+def library_label(bench: Bench, library: str) -> str:
+    """What trained: Pippin, or the Trainer, whose padding is what it loses most time with."""
+    if library == PIPPIN:
+        return "Pippin"
+    return f"HF Trainer, padded to {bench.padded_to}" if bench.padded_to else "HF Trainer, padded"
 
 
 def device_label(bench: Bench, device: str) -> str:
     """A device's name, marked where it is emulated."""
-    found = device_of(bench, device)
+    found = _traits(bench, device)
     label = f"{device} ({short_name(found.name)})" if found and found.name else device
-    return f"{label}, {EMULATED}" if device in bench.emulated else label
+    return f"{label}, emulated" if device in bench.emulated else label
 
 
 def short_name(name: str) -> str:
@@ -84,8 +80,7 @@ def machine_words(bench: Bench) -> str:
     if machine.memory_bytes:
         parts[0] += f", {memory(machine.memory_bytes)}"
     for device in bench.devices:
-        found = device_of(bench, device)
-        if device != "cpu" and found is not None:
+        if device != "cpu" and (found := _traits(bench, device)):
             room = f", {memory(found.memory_bytes)}" if found.memory_bytes else ""
             parts.append(f"{device_label(bench, device)}{room}")
     parts.append(f"macOS {machine.release}" if machine.system == "Darwin" else machine.system)
@@ -93,10 +88,11 @@ def machine_words(bench: Bench) -> str:
 
 
 def software_words(bench: Bench) -> str:
-    return f"Pippin {bench.pippin} · torch {bench.machine.torch} · transformers {bench.machine.transformers}"
+    versions = f"Pippin {bench.pippin} · torch {bench.machine.torch} · transformers {bench.machine.transformers}"
+    return f"{versions} · {bench.date[:10]}"
 
 
-def ratio(one: Point, other: Point) -> float | None:
-    """How many times as fast the first is, by the medians."""
-    one_speed, other_speed = one.samples_per_second, other.samples_per_second
-    return one_speed / other_speed if one_speed and other_speed else None
+def _traits(bench: Bench, device: str) -> DeviceTraits | None:
+    kind, _, index = device.partition(":")
+    alike = [each for each in bench.machine.devices if each.kind == kind]
+    return alike[int(index or 0)] if int(index or 0) < len(alike) else None

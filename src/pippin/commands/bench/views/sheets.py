@@ -1,4 +1,4 @@
-"""A benchmark as plain tables, for the terminal and for bench.md."""
+"""A benchmark as plain tables, for the terminal, bench.md and the page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, TRAINING, Bench, Point
-from pippin.commands.bench.views.series import BarSeries, batches_of, device_label, series_of
+from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
+from pippin.commands.bench.views.panels import work_words
+from pippin.commands.bench.views.series import BarSeries, batches_of, device_label, library_label, series_of
+from pippin.commands.charts import figure_words
 from pippin.text import memory
 
 #: Spread of the repeats from which on it is said.
@@ -22,6 +24,12 @@ class Sheet:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    @property
+    def numbers(self) -> set[int]:
+        """Columns that stand to the right."""
+        columns = enumerate(zip(*self.rows, strict=True))
+        return {place for place, cells in columns if all(cell[:1].isdigit() for cell in cells if cell)}
+
 
 def sheets(bench: Bench) -> list[Sheet]:
     """All tables of one benchmark."""
@@ -31,75 +39,68 @@ def sheets(bench: Bench) -> list[Sheet]:
 
 
 def compared_sheets(benches: Sequence[Bench]) -> list[Sheet]:
-    """Machines side by side: samples a second by batch size."""
-    series = series_of(benches)
-    length = benches[0].length
-    titles = {
-        INFERENCE: f"inference, {length} tokens, fp32: samples/s",
-        TRAINING: "training: samples/s",
-        HEAD_ONLY: "training of the head alone: samples/s",
-    }
+    """Machines side by side, by batch size."""
     found = []
-    for test, title in titles.items():
-        having = [each for each in series if each.batches(test)]
+    for test in (INFERENCE, TRAINING, HEAD_ONLY):
+        having = [each for each in series_of(benches) if batches_of([each], test)]
         rows = tuple(
-            (f"batch {batch}", *(_speed_words(each.point(test, batch)) for each in having))
+            (str(batch), *(_speed_words(each.point(test, batch)) for each in having))
             for batch in batches_of(having, test)
         )
-        found.append(Sheet(title, ("", *(each.label for each in having)), rows))
+        title = f"{work_words(benches, test)}: samples/s"
+        found.append(Sheet(title, ("batch size", *(each.label for each in having)), rows))
     return [sheet for sheet in found if sheet.rows]
 
 
 def _inference(bench: Bench, device: str) -> Sheet:
     points = bench.of(INFERENCE, device=device)
     looks = list(dict.fromkeys((point.setting.precision, point.setting.length) for point in points))
-    by = {(p.setting.precision, p.setting.length, p.setting.batch): p for p in points}
-    batches = sorted({point.setting.batch for point in points})
-    series = BarSeries("", bench, device, "pippin")
+    series = BarSeries("", bench, device, PIPPIN)
     rows = []
-    for batch in batches:
+    for batch in batches_of([series], INFERENCE):
         usual = series.point(INFERENCE, batch)
-        first = "" if usual is None or not usual.seconds else f"{1000 * statistics.median(usual.seconds):.1f} ms"
-        held = "" if usual is None or usual.memory is None else memory(usual.memory)
-        speeds = [_speed_words(by.get((*look, batch))) for look in looks]
-        rows.append((f"batch {batch}", first, held, *speeds))
-    heads = ("", "time", "memory", *(f"{length} tokens, {precision}" for precision, length in looks))
-    title = f"inference on {device_label(bench, device)}: samples/s (time and memory: {bench.length} tokens, fp32)"
-    return Sheet(title, heads, tuple(rows))
+        time = f"{1000 * statistics.median(usual.seconds):,.1f} ms" if usual and usual.seconds else ""
+        held = memory(usual.memory) if usual and usual.memory is not None else ""
+        speeds = (
+            _speed_words(series.point(INFERENCE, batch, precision=precision, length=length))
+            for precision, length in looks
+        )
+        rows.append((str(batch), time, held, *speeds))
+    heads = ("batch size", "time", "memory", *(f"{length} tokens, {precision}" for precision, length in looks))
+    where = f"time and peak memory at {bench.length} tokens, fp32"
+    return Sheet(f"Inference on {device_label(bench, device)}: samples/s ({where})", heads, tuple(rows))
 
 
 def _training(bench: Bench, test: str) -> Sheet:
+    """Columns that are empty all the way down are left out."""
     points = sorted(bench.of(test), key=lambda point: point.setting.batch)
-    powered = any(point.watts for point in points)
     several = len({point.setting.library for point in points}) > 1
-    rows = []
-    for point in points:
-        setting = point.setting
-        whole = f"{statistics.median(point.whole_seconds):.1f} s" if point.whole_seconds else ""
-        device = setting.device + (", emulated" if setting.device in bench.emulated else "")
-        row = [f"batch {setting.batch}", device, *([setting.library] if several else []), setting.precision, whole]
-        row += [_speed_words(point), memory(point.memory) if point.memory else ""]
-        row += [f"{point.watts:.0f} W" if point.watts else ""] if powered else []
-        row += [f"{point.score:.3f}" if point.score is not None else ""]
-        rows.append(tuple(row))
-    heads = ("", "device", *(["by"] if several else []), "precision", "time", "samples/s", "memory")
-    heads += (*(["power"] if powered else []), bench.metric)
-    what = f"training on {bench.training_rows} rows"
-    if test == HEAD_ONLY:
-        what = f"training of the head alone: {bench.head_only_epochs} times {bench.training_rows} rows"
-    return Sheet(what, heads, tuple(rows))
+    columns = {
+        "batch size": [str(point.setting.batch) for point in points],
+        "device": [p.setting.device + ", emulated" * (p.setting.device in bench.emulated) for p in points],
+        "trained by": [library_label(bench, point.setting.library) if several else "" for point in points],
+        "precision": [point.setting.precision for point in points],
+        "time": [f"{statistics.median(p.whole_seconds):,.1f} s" if p.whole_seconds else "" for p in points],
+        "samples/s": list(map(_speed_words, points)),
+        "peak memory": [memory(point.memory) if point.memory else "" for point in points],
+        "power": [f"{point.watts:.0f} W" if point.watts else "" for point in points],
+        bench.metric: [f"{point.score:.3f}" if point.score is not None else "" for point in points],
+    }
+    filled = {head: cells for head, cells in columns.items() if any(cells)}
+    return Sheet(work_words([bench], test), tuple(filled), tuple(zip(*filled.values(), strict=True)))
 
 
 def _largest(bench: Bench) -> Sheet:
-    words = {TRAINING: "training", HEAD_ONLY: "head alone"}
+    words = {TRAINING: "the whole model", HEAD_ONLY: "the head only"}
     rows = tuple(
-        (words[each.test], each.device, str(each.batch) if each.batch else "?", each.why) for each in bench.largest
+        (words[each.test], each.device, f"{each.batch:,}" if each.batch else "–", each.why) for each in bench.largest
     )
-    return Sheet(f"largest batch that fits ({bench.length} tokens a row)", ("", "device", "rows", ""), rows)
+    heads = ("training", "device", "batch size", "how it was found")
+    return Sheet(f"Largest batch that fits ({bench.length} tokens per row)", heads, rows)
 
 
 def _speed_words(point: Point | None) -> str:
     if point is None or not (speeds := point.speeds()):
         return point.trouble if point else ""
-    slow, middle, fast = (f"{speed:.{0 if speeds[1] >= 100 else 1}f}" for speed in speeds)
+    slow, middle, fast = map(figure_words, speeds)
     return middle if point.spread < _WORTH_SAYING else f"{middle} ({slow}–{fast})"

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
+from pippin.commands.charts import make_figure, save_figure
 from pippin.commands.preflight.compare import Comparison
-from pippin.commands.preflight.views.words import cell_words, legend
-from pippin.files import staged_file
+from pippin.commands.preflight.views.words import chip_words, explanation, heading, span
 from pippin.text import memory
 
-_COLOURS, _TOO_LARGE = "viridis_r", "#d9d9d9"
+#: Told apart by colour-blind people too, and in grey: the darker, the longer.
+_COLOURS, _TOO_LARGE = "cividis_r", "#e4e4e4"
+_WIDTH, _ROW, _TICKS = 9.0, 0.4, 5
 
 
 def write_chart(comparison: Comparison, path: Path) -> None:
     """Draw it into a file whose ending says in which format."""
     import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
     from matplotlib.colors import LogNorm
 
-    seconds = [[cell.seconds for cell in row.cells] for row in comparison.rows]
-    held = [[float("nan") if cell.memory is None else cell.seconds for cell in row.cells] for row in comparison.rows]
-    norm = LogNorm(min(map(min, seconds)), max(map(max, seconds)))
-    figure, axes = pyplot.subplots(figsize=(9, 0.42 * len(comparison.rows) + 2.2), layout="constrained")
+    rows = comparison.rows
+    shown = [[cell.seconds if cell.memory else float("nan") for cell in row.cells] for row in rows]
+    seconds = [cell.seconds for row in rows for cell in row.cells]
+    low, high = min(seconds), max(seconds)
+    norm = LogNorm(low, high)
+    figure = make_figure(_WIDTH, _ROW * len(rows) + 0.9, heading(comparison), explanation(comparison))
+    axes = figure.add_subplot()
     colours = matplotlib.colormaps[_COLOURS].with_extremes(bad=_TOO_LARGE)
-    axes.imshow(held, cmap=colours, norm=norm, aspect="auto")
-    for down, row in enumerate(comparison.rows):
+    image = axes.imshow(shown, cmap=colours, norm=norm, aspect="auto")
+    for down, row in enumerate(rows):
         for across, cell in enumerate(row.cells):
-            dark = cell.memory is not None and norm(cell.seconds) > 0.5
-            axes.text(across, down, cell_words(cell, "too large"), ha="center", va="center", fontsize=9,
-                      color="white" if dark else "black")  # fmt: skip
-    heads = [f"batch {batch}\n{memory(needed)}" for batch, needed in comparison.needed.items()]
+            words = f"{span(cell.seconds)} · {cell.memory} GB" if cell.memory else "does not fit"
+            axes.text(across, down, words, ha="center", va="center", fontsize=9,
+                      color="white" if cell.memory and norm(cell.seconds) > 0.5 else "black")  # fmt: skip
+    heads = [f"{batch}\n{memory(needed)}" for batch, needed in comparison.needed.items()]
     axes.set_xticks(range(len(heads)), heads)
-    axes.set_yticks(
-        range(len(comparison.rows)), [f"{row.chip.removeprefix('Apple ')} ({row.gpu_cores})" for row in comparison.rows]
-    )
+    axes.set_yticks(range(len(rows)), [chip_words(row) for row in rows])
+    axes.set_ylabel("chip and GPU cores", fontsize=9)
+    axes.set_xlabel("batch size, and the GPU memory it needs", fontsize=9, labelpad=8)
     axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
-    for edge in axes.spines.values():
-        edge.set_visible(False)
-    axes.set_title(f"{comparison.job}, {comparison.precision}", fontsize=12, loc="left", pad=12)
-    axes.set_xlabel(textwrap.fill(legend(comparison), 120), fontsize=7.5, loc="left", labelpad=10)
-    with staged_file(path) as file:
-        figure.savefig(file, dpi=150, format=path.suffix.lower().removeprefix("."))
-    pyplot.close(figure)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, aspect=40, pad=0.02, format=lambda value, _: span(value))
+    bar.set_ticks([low * (high / low) ** (place / _TICKS) for place in range(_TICKS + 1)])
+    bar.set_label("training time (log scale)", fontsize=9)
+    bar.ax.tick_params(labelsize=9, length=0)
+    bar.ax.minorticks_off()
+    save_figure(figure, path)

@@ -1,61 +1,78 @@
-"""One job on every Mac as a web page of its own: no script, no request, light and dark."""
+"""One job on every Mac as a web page in the dress of a run's."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pippin.commands.preflight.compare import Cell, Comparison
-from pippin.commands.preflight.views.words import cell_words, legend
+from pippin.commands.preflight.views.words import chip_words, explanation, heading, span
 from pippin.files import write_text
+from pippin.report.page.frame import page
 from pippin.report.page.markup import Html, html, joined
+from pippin.report.page.sections import section
 from pippin.text import memory
 
-_STYLE = """
-:root { color-scheme: light dark; --soft: light-dark(#666, #aaa); --line: light-dark(#ddd, #444); }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { padding: 0.35rem 0.6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-small, p, .no { color: var(--soft); }
-.wide { overflow-x: auto; }
-"""
-_PAGE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>{style}</style></head>
-<body>
-<h1>{title}</h1>
-<p>Training in {precision}.</p>
-<div class="wide"><table>
-<tr><th>chip</th>{heads}</tr>
-{rows}</table></div>
-<p>{legend}</p>
-</body>
-</html>
-"""
+_SHADES = 4
 
 
 def write_page(comparison: Comparison, path: Path) -> None:
     """Write the table into a file."""
+    title, cells = heading(comparison), [cell for row in comparison.rows for cell in row.cells]
+    limits = _limits(cells)
     heads = joined(
-        html("<th>batch {}<br><small>{}</small></th>", batch, memory(needed))
-        for batch, needed in comparison.needed.items()
+        html("<th>{}<br>{}</th>", f"{batch:,}", memory(needed)) for batch, needed in comparison.needed.items()
     )
-    line = "<tr><td>{} <small>{} GPU cores</small></td>{}</tr>\n"
-    rows = joined(html(line, row.chip, row.gpu_cores, joined(map(_cell, row.cells))) for row in comparison.rows)
-    page = html(
-        _PAGE,
-        title=f"{comparison.job} on every Mac",
-        style=Html(_STYLE),
-        precision=comparison.precision,
-        heads=heads,
-        rows=rows,
-        legend=legend(comparison),
+    rows = joined(
+        html("<tr><th>{}</th>{}</tr>", chip_words(row), joined(_cell(cell, limits) for cell in row.cells))
+        for row in comparison.rows
     )
-    write_text(path, page)
+    first = html("<th>batch size<br>GPU memory</th>")
+    matrix = html('<div class="wide"><table class="matrix"><tr>{}{}</tr>{}</table></div>', first, heads, rows)
+    parts = [
+        html("<header><h1>{}</h1><p>{}</p></header>", title, _verdict(cells)),
+        section(
+            "Training time, and the smallest Mac memory that fits",
+            html("{}{}", matrix, _legend(limits, any(cell.memory is None for cell in cells))),
+        ),
+        section(
+            "What to know", html("<ul>{}</ul>", joined(html("<li>{}</li>", each) for each in explanation(comparison)))
+        ),
+    ]
+    write_text(path, page(title, parts))
 
 
-def _cell(cell: Cell) -> Html:
-    mark = Html(' class="no"' if cell.memory is None else "")
-    return html("<td{}>{}</td>", mark, cell_words(cell, "too large"))
+def _verdict(cells: list[Cell]) -> str:
+    fitting = sum(cell.memory is not None for cell in cells)
+    if fitting == len(cells):
+        return "It fits on every chip, at every batch size."
+    return (
+        f"It fits in {fitting} of {len(cells)} combinations of chip and batch size."
+        if fitting
+        else "It fits on no Mac."
+    )
+
+
+def _limits(cells: list[Cell]) -> list[float]:
+    """The longest time of each shade, evenly apart on a logarithmic scale."""
+    times = [cell.seconds for cell in cells]
+    low, high = min(times), max(times)
+    return [low * (high / low) ** (place / _SHADES) for place in range(1, _SHADES)] + [high]
+
+
+def _shade(seconds: float, limits: list[float]) -> int:
+    return next((place for place, limit in enumerate(limits, 1) if seconds <= limit), _SHADES)
+
+
+def _cell(cell: Cell, limits: list[float]) -> Html:
+    if cell.memory is None:
+        return html('<td class="number soft">does not fit</td>')
+    words = '<td class="number heat{}">{}<br>fits in {} GB</td>'
+    return html(words, _shade(cell.seconds, limits), span(cell.seconds), cell.memory)
+
+
+def _legend(limits: list[float], some_do_not_fit: bool) -> Html:
+    """The shades with their times."""
+    words = '<span class="heat{}">&nbsp;up to {}&nbsp;</span>'
+    shades = joined((html(words, place, span(limit)) for place, limit in enumerate(limits, 1)), between=" ")
+    rest = " · Does not fit: needs more memory than any Mac with that chip has." if some_do_not_fit else ""
+    return html("<p>Training time: {}{}</p>", shades, rest)

@@ -1,0 +1,263 @@
+"""What `pippin.train` takes by keyword. Made by tools/make_settings.py; do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Literal, TypedDict
+
+
+class Settings(TypedDict, total=False):
+    task_name: str | None
+    """A known task: cola, mnli, mrpc, qnli, qqp, rte, sst2, stsb, wnli (GLUE) or trec."""
+    data_dir: str | PathLike[str] | None
+    """Folder with the task's files in their publisher's layout. Default: the task is taken from the Hub."""
+    dataset_name: str | None
+    """A data set on the Hub, read through the package `datasets`."""
+    dataset_config_name: str | None
+    """The configuration of the Hub data set."""
+    train_file: str | PathLike[str] | None
+    """File with the training rows."""
+    validation_file: str | PathLike[str] | None
+    """File with the validation rows. Default: a stratified part of the training rows."""
+    test_file: str | PathLike[str] | None
+    """File with rows to predict (labels are optional and used for a test score)."""
+    text_column: str | Sequence[str] | None
+    """One or two columns that hold the text. Default: found by name and content, and said."""
+    label_column: str | None
+    """The column that holds the label. Default: found by name and content, and said."""
+    do_regression: bool | None
+    """Treat labels as numbers to predict rather than classes. Default: only where the task says so (stsb)."""
+    fine_labels: bool
+    """For trec: the fine classes (about 50) instead of the six coarse ones."""
+    validation_split: float | None
+    """Share of training rows held out when there is no validation file, 0 to 0.5. Default: 0.1; 0 holds none out."""
+    encoding: str
+    """Character encoding of CSV, TSV and JSON files."""
+    skip_bad_rows: bool
+    """Leave out rows without text or label instead of stopping; how many is said."""
+    max_seq_length: int
+    """Longest input in tokens; longer texts are cut, and how many is said."""
+    pad_to_max_length: bool
+    """Pad every batch to max_seq_length. Off by default: it changes no result and costs work."""
+    overwrite_cache: bool
+    """Make the tokens of large files, and what a frozen part of the model gives for each row, anew instead of taking
+    them from the cache (its folder: PIPPIN_CACHE, or off)."""
+    max_train_samples: int | None
+    """Use only the first N training rows."""
+    max_eval_samples: int | None
+    """Use only the first N validation rows."""
+    max_predict_samples: int | None
+    """Use only the first N test rows."""
+    model_name_or_path: str | PathLike[str] | None
+    """The model to start from: a Hub name or a local folder with safetensors weights. Default: the built-in
+    all-MiniLM-L6-v2 when its package is installed, else the same model from the Hub."""
+    config_name: str | PathLike[str] | None
+    """Hub name or folder of the configuration, if it isn't the model's own."""
+    tokenizer_name: str | PathLike[str] | None
+    """Hub name or folder of the tokenizer, if it isn't the model's own."""
+    cache_dir: str | PathLike[str] | None
+    """Where models from the Hub are kept. Default: the Hub's own cache."""
+    use_fast_tokenizer: bool
+    """Use the fast (Rust) tokenizer."""
+    model_revision: str
+    """Branch, tag or commit of the model on the Hub."""
+    token: str | None
+    """Access token for the Hub. Safer: `hf auth login` or the variable HF_TOKEN. Never written to any file."""
+    trust_remote_code: bool
+    """Accepted as False only: Pippin never runs code that comes with a model."""
+    ignore_mismatched_sizes: bool
+    """Replace a classification head whose number of classes differs from the data's by a new one."""
+    learning_rate: float | None
+    """Peak learning rate. Default: follows from the model, the data and the batch; 5e-5 with do_train=True."""
+    head_learning_rate: float | None
+    """Peak learning rate of the new head. Default: follows from the classes; learning_rate with do_train=True."""
+    num_train_epochs: float | None
+    """Passes over the training rows; fractions allowed. Default: follows from the data; 3 with do_train=True."""
+    max_steps: int
+    """Optimiser steps; overrides num_train_epochs when above 0."""
+    batch_size: int | None
+    """Rows per training step, over all processes (times gradient_accumulation_steps). Default: follows from the data,
+    not from the number of processes."""
+    per_device_train_batch_size: int | None
+    """The same for each process, as Hugging Face counts: 8 with do_train=True."""
+    per_device_eval_batch_size: int | None
+    """Most rows per evaluation batch. Default: by tokens, since it changes no result."""
+    gradient_accumulation_steps: int
+    """Micro-batches per optimiser step. The gradient equals that of the whole batch exactly."""
+    lr_scheduler_type: Literal[
+        "linear",
+        "cosine",
+        "cosine_with_restarts",
+        "polynomial",
+        "constant",
+        "constant_with_warmup",
+        "inverse_sqrt",
+        "reduce_lr_on_plateau",
+        "cosine_with_min_lr",
+        "cosine_warmup_with_min_lr",
+        "warmup_stable_decay",
+    ]
+    """Shape of the learning rate over the run, as transformers names it; those that the installed transformers has."""
+    lr_scheduler_kwargs: dict[str, Any] | None
+    """Extra arguments of the schedule, as JSON: '{"num_cycles": 2}'."""
+    warmup_steps: float | None
+    """Steps of rising learning rate; below 1, a share of all steps. Default: 0.1 of the steps; 0 with do_train=True."""
+    warmup_ratio: float | None
+    """The older way to say warmup_steps as a share of all steps, 0 to 1."""
+    optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"]
+    """Optimiser, by the name that transformers gives it."""
+    optim_state: Literal["fp32", "bf16"]
+    """Precision in which AdamW keeps its two moments. `bf16` halves their memory, and changes the result a little."""
+    weight_decay: float
+    """Decoupled weight decay; biases and norms are left out."""
+    adam_beta1: float
+    """AdamW's first moment decay."""
+    adam_beta2: float
+    """AdamW's second moment decay."""
+    adam_epsilon: float
+    """AdamW's epsilon."""
+    max_grad_norm: float
+    """Clip the gradient to this norm; 0 turns it off."""
+    label_smoothing_factor: float
+    """Label smoothing, 0 to 1 (1 excluded)."""
+    neftune_noise_alpha: float | None
+    """NEFTune noise on the embeddings while training."""
+    freeze: str | None
+    """Leave a part of the model as it is. `core`: only the head is trained, in seconds where there is little data. A
+    number: the embeddings and so many of the lowest layers. What is frozen runs without dropout."""
+    unfreeze: int | None
+    """The reverse of freeze: train only so many of the highest layers, and the head."""
+    train_only: Literal["head"] | None
+    """`head`: another name for freeze core."""
+    cache_frozen: bool
+    """Run each row through what is frozen once, and keep the result for all epochs, evaluations and later runs. Off: in
+    every step anew, to the same end (on the CPU bit for bit, unless rows are padded)."""
+    train_sampling_strategy: Literal["windows", "random", "sequential", "group_by_length"] | None
+    """Order of rows: `windows` shuffles, then groups like lengths within windows of batches (least padding); `random`
+    and `sequential` as named; `group_by_length` is another name for windows. Default: windows, or random where nothing
+    is padded at all."""
+    dataloader_drop_last: bool
+    """Leave out the last batch of an epoch when it is short."""
+    seed: int
+    """Seed of the new head, dropout, and (without data_seed) of the split and the order of rows."""
+    data_seed: int | None
+    """Seed of the split and the order of rows. Default: seed."""
+    full_determinism: bool
+    """Ask torch for deterministic kernels; slower, and an error where there is none."""
+    eval_strategy: Literal["no", "steps", "epoch"] | None
+    """When to evaluate while training. Default: every epoch; `no` with do_train=True."""
+    eval_steps: float | None
+    """Steps between evaluations with eval_strategy steps; below 1, a share of all steps. Default: logging_steps."""
+    eval_delay: float
+    """Epochs (or steps) before the first evaluation."""
+    eval_on_start: bool
+    """Evaluate once before training."""
+    load_best_model_at_end: bool
+    """Keep the best evaluated model rather than the last."""
+    metric_for_best_model: str | None
+    """Metric that decides which is best. Default: the task's own; `loss` with do_train=True."""
+    greater_is_better: bool | None
+    """Whether a larger metric is better. Default: yes, except for loss and errors."""
+    early_stopping_patience: int | None
+    """Stop after this many evaluations without improvement and keep the best model; 0 never stops early. A tie is no
+    improvement: the earlier model is kept. Default: 0."""
+    early_stopping_threshold: float
+    """Least gain in the metric that counts as an improvement."""
+    do_train: bool
+    """Train. Naming any of do_train, do_eval, do_predict means: exactly those, with Hugging Face's defaults. Naming
+    none means: train, evaluate, and predict where there is a test file, with Pippin's own choices."""
+    do_eval: bool
+    """Evaluate on the validation rows."""
+    do_predict: bool
+    """Predict the test rows."""
+    output_dir: str | PathLike[str] | None
+    """Folder of the run. Default: runs/NAME, numbered when taken."""
+    overwrite_output_dir: bool
+    """Start anew in a folder that Pippin wrote. Other folders are never touched."""
+    run_name: str | None
+    """Name of the run in its report. Default: the folder's name."""
+    device: str | None
+    """cpu, cuda, cuda:N or mps. Default: the Apple GPU when there is one, then CUDA, then the CPU."""
+    use_cpu: bool
+    """Train on the CPU even when there is a GPU."""
+    processes: int | None
+    """Train in so many processes on this computer, which share the rows of every step. Default: one."""
+    hosts: str | Sequence[str] | None
+    """Train on these computers, one process on each, started over ssh: names as ssh takes them, with this computer's
+    (or localhost) among them. Rows and weights are sent from here."""
+    shard: bool
+    """Spread weights, gradients and optimiser state over the processes (torch's fully_shard), for models that do not
+    fit on one CUDA card. Default: each process holds all of them."""
+    reduce: Literal["exact", "fast"] | None
+    """How several processes add up their gradients. `exact`: in a fixed order, so that the weights do not depend on
+    their number. `fast`: as is quickest. Default: exact on CPUs and Apple GPUs, fast on CUDA."""
+    mps_fallback: Literal["on", "off"]
+    """Operators that the Apple GPU lacks: `on` runs them on the CPU, with copies; `off` stops with their name."""
+    verify: Literal["short", "off"] | None
+    """Before training, compare a few short rows on the GPU with the CPU (`short`), and stop where they differ by more
+    than rounding; or do not (`off`). Default: short on the Apple GPU, off elsewhere."""
+    keep_awake: bool
+    """Keep a Mac from falling asleep while it trains (caffeinate -i). A closed lid still puts a laptop to sleep."""
+    bf16: bool | None
+    """Mixed precision with bfloat16 (weights stay fp32). Default: on CUDA cards that have it; false: all in fp32."""
+    fp16: bool
+    """Mixed precision with float16 and a loss scaler (CUDA)."""
+    tf32: bool | None
+    """TF32 for fp32 matrix products on CUDA. Default: off."""
+    torch_compile: bool | None
+    """Compile the model with torch.compile. Default, and when on: where the rest of the run repays it; false: never."""
+    gradient_checkpointing: bool
+    """Recompute activations in the backward pass: less memory, slower steps."""
+    gradient_checkpointing_kwargs: dict[str, Any] | None
+    """Arguments of gradient checkpointing, as JSON."""
+    memory_limit: float | None
+    """Memory of the device that the job may use, in GB (on the CPU: of the whole process). Default: what is free. Where
+    it is little, micro-batches get smaller and activations are recomputed, with the same gradient."""
+    force: bool
+    """Try a job that needs more memory than there is, by a forecast, instead of refusing it."""
+    torch_empty_cache_steps: int | None
+    """Empty the device's cache every N steps."""
+    logging_strategy: Literal["no", "steps", "epoch"]
+    """When to log the loss: every logging_steps, every epoch, or never."""
+    logging_steps: float | None
+    """Steps between log lines; below 1, a share of all steps. Default: about twenty lines a run."""
+    logging_first_step: bool
+    """Log the first step too."""
+    report_to: str | Sequence[str] | None
+    """Trackers that get the figures too, each through its own library: one or several. wandb, mlflow and trackio read
+    their own environment variables; a run never waits for them. Default: none."""
+    logging_dir: str | PathLike[str] | None
+    """Folder for TensorBoard's files. Default: TENSORBOARD_LOGGING_DIR, else tensorboard/DATE in the run's folder, so
+    that `tensorboard --logdir` with that folder or one above it shows the run."""
+    project: str
+    """Project in wandb (where WANDB_PROJECT names none) and in trackio."""
+    disable_tqdm: bool
+    """Plain lines instead of the live progress bar, as where the output is no terminal or CI is set."""
+    log_level: Literal["passive", "debug", "info", "warning", "error", "critical"]
+    """How much transformers and Pippin say; warning and above hide the plan and the progress."""
+    save_strategy: Literal["no", "steps", "epoch", "best"] | None
+    """When to save a checkpoint, from which the run can go on. Default: every few minutes (save_minutes), when
+    interrupted, and at the end where more than a minute would be lost; removed when the run is finished. Those that are
+    asked for stay."""
+    save_steps: float | None
+    """Steps between checkpoints; below 1, a share of all steps. Naming it means save_strategy steps. There: 500."""
+    save_minutes: float
+    """Minutes between checkpoints where no save_strategy is named: no more than this is ever lost. 0 for none."""
+    save_total_limit: int | None
+    """Checkpoints to keep, the newest ones; the best one stays besides. Default: 1."""
+    resume: bool
+    """Go on where an unfinished run in output_dir stopped, to the same result as if it never had; from the start where
+    nothing was saved yet."""
+    resume_from_checkpoint: bool | str | PathLike[str] | None
+    """As resume: True for the newest good checkpoint, or the folder of one."""
+    model: str | PathLike[str] | None
+    """Short for model_name_or_path."""
+    lr: float | None
+    """Short for learning_rate."""
+    epochs: float | None
+    """Short for num_train_epochs."""
+    max_length: int
+    """Short for max_seq_length."""
+    output: str | PathLike[str] | None
+    """Short for output_dir."""

