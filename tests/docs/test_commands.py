@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ rows = rows.map(lambda row: tokenizer(row["text"], padding="max_length", max_len
 arguments = TrainingArguments(given.output_dir, num_train_epochs=given.epochs, report_to=[], use_cpu=True)
 Trainer(AutoModelForSequenceClassification.from_pretrained("model"), arguments, train_dataset=rows).train()
 """
+#: What starts several processes: the words for it.
+LAUNCHERS = {"torchrun": ["torch.distributed.run"], "accelerate": ["accelerate.commands.accelerate_cli"]}
 #: Without a network and the right computer these cannot be run; what they install is looked up.
 SET_UP = ("pip", "uv", "conda", "source", "make", "python3", "mkdir", "echo", "pipx", "uvx", "brew", "git", "cd")
 
@@ -128,6 +131,10 @@ class Reader:
         if command in SET_UP:
             check_set_up(line)
             return
+        if command in LAUNCHERS or {"--processes", "--hosts"} & {*words}:
+            self._prepare(words[words.index("train") :])
+            self._in_a_process(replace(line, words=(*(LAUNCHERS.get(command) or [command]), *words, "--max_steps", "3")))
+            return
         assert command == "pippin", f"what is {line}?"
         self._prepare(words)
         if line.variables or words[0] == "exec":
@@ -183,7 +190,8 @@ class Reader:
         if "run_glue.py" in words:  # our own, that takes what ours takes
             words = [*words[: words.index("run_glue.py") + 1], "--output_dir", "out"]
         paths = os.pathsep.join([str(self.home / "packages"), str(self.home)])
-        environment = {**os.environ, **dict(line.variables), "PYTHONPATH": paths}
+        ssh = f"{sys.executable} {ROOT / 'tests' / 'processes' / 'fake_ssh.py'}"
+        environment = {**os.environ, "PIPPIN_SSH": ssh, **dict(line.variables), "PYTHONPATH": paths}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{line}: {done.stderr}"
 

@@ -19,8 +19,11 @@ from train_words import read_command
 #: What every translated guide holds.
 TRANSLATED = ("index", "install", "tutorial", "train", "apple_gpu", "troubleshooting")
 TRANSLATIONS = [ROOT / "docs" / f"{name}.{language}.md" for name in TRANSLATED for language in LANGUAGES]
-#: Of pip, conda, uv and tensorboard.
-FLAGS_OF_OTHERS = {"editable", "upgrade", "name", "python", "logdir"}
+#: Of pip, conda, uv, tensorboard and launchers.
+FLAGS_OF_OTHERS = {
+    "editable", "upgrade", "name", "python", "logdir",
+    "nproc_per_node", "max_restarts", "multi_gpu", "num_processes", "nodes", "ntasks", "gpus", "signal",
+}  # fmt: skip
 
 
 def test_pages_made_from_the_code_are_up_to_date():

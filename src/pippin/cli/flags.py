@@ -43,6 +43,9 @@ class PreflightFlags(TrainFlags):
     machine: str | None = None
     """A computer with any GPU or none, as `pippin doctor --json` described it there."""
 
+    link: Literal["thunderbolt5", "thunderbolt4", "10gbe", "1gbe", "wifi"] | None = None
+    """What connects several computers (--hosts 2, or their names). Default: each of these is shown."""
+
     compare: bool = False
     """The same job on every chip, by batch size."""
 

@@ -18,6 +18,7 @@ from pippin.machine.drivers import prepare_environment
 
 if TYPE_CHECKING:
     from pippin.commands.planning import PlannedJob
+    from pippin.recipe import Recipe
     from pippin.report.terminal import Terminal
 
 #: What describes a Mac, as the flags and as `some_mac` call it.
@@ -29,6 +30,7 @@ def run(line: CommandLine) -> int:
     flags: PreflightFlags = line.flags
     is_run = len(line.words) == 1 and Path(line.words[0], "run.json").is_file()
     reading = read_job(line, settings_of_run(line.words[0]) if is_run else (), _contradictions(flags))
+    _check_processes(reading.recipe, flags)
     if flags.chip and (reading.recipe.use_cpu or reading.recipe.device):
         flag = "--use_cpu" if reading.recipe.use_cpu else f"--device {reading.recipe.device}"
         raise PippinError(f"{flag}: for a Mac that is not here, its GPU is what is looked at. Leave it out.")
@@ -54,7 +56,7 @@ def run(line: CommandLine) -> int:
     if flags.compare or flags.chart or flags.page:
         _compare(job, flags, terminal)
         return 0
-    answer = preflight(job, target, measures=flags.measure)
+    answer = preflight(job, target, measures=flags.measure, link=flags.link)
     if flags.json:
         print(json.dumps({"will": answer.will, **to_json(answer)}, indent=2, ensure_ascii=False))
     else:
@@ -79,6 +81,14 @@ def _contradictions(flags: PreflightFlags) -> Iterator[str]:
             yield f"{flag} {file}: the name must end in {' or '.join(endings)}."
         elif file and (problem := output_problem(flag, Path(file), flags.overwrite)):
             yield problem
+
+
+def _check_processes(recipe: Recipe, flags: PreflightFlags) -> None:
+    several = recipe.processes or recipe.computers > 1
+    if flags.link and recipe.computers < 2:
+        raise PippinError(f"--link {flags.link} is for several computers. Add --hosts 2, or their names.")
+    if flags.measure and several:
+        raise PippinError("--measure runs one process: leave out --processes and --hosts.")
 
 
 def _compare(job: PlannedJob, flags: PreflightFlags, terminal: Terminal) -> None:

@@ -67,7 +67,8 @@ class Host:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         # In a session of its own, so that Ctrl-C reaches the job and not the connection.
         self.process = subprocess.Popen(words, text=True, start_new_session=True, **pipes)  # type: ignore[call-overload]
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
 
     def facts(self, files: Sequence[str]) -> Facts:
         """Ask what it is; an error where it cannot be reached, or has no Pippin."""
@@ -80,6 +81,7 @@ class Host:
             timer.cancel()
         if told is None:
             code = self.process.wait()
+            self.listener.join(_GRACE)
             said = self.trouble[-1].rstrip(".") if self.trouble else how_it_ended(code)
             raise PippinError(f"{self.name}: {said}. Check that `ssh {self.name} pippin version` works.")
         return Facts(**told)
@@ -128,6 +130,11 @@ class Host:
 
 def launch_on_hosts(recipe: Recipe) -> int:
     """Check the other computers, start the job on all, and return the exit code of this one's process."""
+    if any(map(str.isdigit, recipe.hosts)):
+        raise PippinError(
+            f"--hosts {','.join(recipe.hosts)}: these are no names of computers. A number is for `pippin preflight`; "
+            "several processes on this computer are --processes."
+        )
     names = [name for name in recipe.hosts if not is_this_computer(name)]
     if len(names) == len(recipe.hosts):
         raise PippinError(

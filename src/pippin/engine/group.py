@@ -1,8 +1,8 @@
 """The processes that share a job. Nothing else in the engine knows of ranks.
 
-`Solo` is a job of one process, and costs nothing. `Distributed` talks through torch.distributed: NCCL for tensors on
-CUDA, else Gloo. No tensor of an Apple GPU is ever handed to it: there a collective can do nothing without saying so
-(pytorch #173808), so what is sent goes through CPU memory.
+`Solo` is a job of one process, and costs nothing. `Distributed` talks through torch.distributed, which is never handed a
+tensor of a device that it has no backend for: a collective can do nothing there without saying so (pytorch #173808). What
+such a device sends goes through CPU memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import numpy as np
 import torch
 
 from pippin.errors import PippinError
+from pippin.machine.drivers import all_backends
 from pippin.machine.launch import Place, complete_environment
+from pippin.machine.traits import TRAITS
 
 #: How long a process waits for the others: evaluations and saves of the first one are in between.
 _PATIENCE = timedelta(minutes=30)
@@ -213,7 +215,7 @@ class Distributed:
             return ""
 
     def overlaps(self, device: torch.device) -> bool:
-        return device.type in ("cpu", "cuda")
+        return _collectives(device) is not None
 
     @_together
     def sum(self, tensor: torch.Tensor) -> Pending:
@@ -250,11 +252,15 @@ class Distributed:
         return result
 
     def _of(self, tensor: torch.Tensor) -> Any:
-        return None if tensor.is_cuda else self._of_objects
+        return self._of_objects if tensor.is_cpu else None
 
     @staticmethod
     def _sendable(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor if tensor.is_cuda else tensor.cpu()
+        return tensor if _collectives(tensor.device) else tensor.cpu()
+
+
+def _collectives(device: torch.device) -> str | None:
+    return TRAITS[device.type].collectives
 
 
 def tree_sum(leaves: Any) -> torch.Tensor:
@@ -295,13 +301,12 @@ def joined(place: Place) -> Iterator[Group]:
         yield SOLO
         return
     complete_environment(os.environ)
-    on_cuda = torch.cuda.is_available() and distributed.is_nccl_available()
     try:
         store, _, _ = next(distributed.rendezvous("env://", place.rank, place.size, timeout=_PATIENCE))
         # A launcher that starts all again may hand out the same store, with the addresses of the processes before.
         own = distributed.PrefixStore(f"pippin/{place.restarts}", store)
         distributed.init_process_group(
-            "cpu:gloo,cuda:nccl" if on_cuda else "gloo",
+            ",".join(_backends()),
             timeout=_PATIENCE,
             store=own,
             rank=place.rank,
@@ -317,6 +322,14 @@ def joined(place: Place) -> Iterator[Group]:
     finally:
         distributed.destroy_process_group()
         let_threads_finish()
+
+
+def _backends() -> Iterator[str]:
+    """As torch.distributed names them: of the devices that are here, those that it can be handed tensors of."""
+    for backend in all_backends():
+        name = backend.traits.collectives
+        if name and torch.distributed.is_backend_available(name) and backend.devices():
+            yield f"{backend.kind}:{name}"
 
 
 def let_threads_finish() -> None:

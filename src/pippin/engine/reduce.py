@@ -11,7 +11,7 @@ import torch
 from pippin.engine.group import Group, Pending, push, tree_sum
 
 #: Bytes of a bucket: large enough for the link, small enough to be sent while the rest is computed.
-_BUCKET_BYTES = 25 << 20
+BUCKET_BYTES = 25 << 20
 
 
 class Reducer:
@@ -155,7 +155,7 @@ def _parts(parameters: Sequence[torch.nn.Parameter]) -> Iterator[list[torch.nn.P
     part: list[torch.nn.Parameter] = []
     size = 0
     for parameter in reversed(parameters):
-        if part and (size >= _BUCKET_BYTES or parameter.dtype != part[0].dtype):
+        if part and (size >= BUCKET_BYTES or parameter.dtype != part[0].dtype):
             yield part
             part, size = [], 0
         part.append(parameter)

@@ -62,6 +62,8 @@ class DeviceTraits:
     """Whether training begins with a comparison with the CPU, unless the recipe says otherwise."""
     precision_problems: dict[str, str] = field(default_factory=dict)
     """Why a precision cannot be used."""
+    collectives: str | None = None
+    """torch.distributed's backend for tensors on it; None: it has none, and what is sent goes through CPU memory."""
     exact_by_default: bool = True
     """Whether several processes add their gradients in a fixed order unless asked otherwise: it costs little here."""
 
@@ -90,6 +92,7 @@ TRAITS = {
             bf16_by_default=True,
             keeps_scores="never",
             mask_bytes=1,
+            collectives="nccl",
             exact_by_default=False,  # small shards leave a fast GPU idle
             own_memory_bytes=96 << 20,  # workspaces of cuBLAS, and pieces that the allocator cannot use
         ),
@@ -98,6 +101,7 @@ TRAITS = {
             "CPU",
             is_gpu=False,
             packed_attention="groups",
+            collectives="gloo",
             saves_from_own_memory=True,
             full_speed_elements=512 * 768,  # 512 tokens of BERT-base, 1024 of MiniLM
             precision_problems={"fp16": "float16 training needs a GPU; on the CPU use --bf16 or neither"},

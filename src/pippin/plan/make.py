@@ -42,7 +42,7 @@ from pippin.plan.layout import (
 )
 from pippin.plan.plan import NO_CAPACITIES, NO_GUARDS, Choice, Plan, plan_fields
 from pippin.plan.schedule import choose_schedule, steps_in_epoch
-from pippin.plan.sharing import choose_processes, choose_shards, choose_weights
+from pippin.plan.sharing import as_started, choose_processes, choose_shards, choose_weights
 from pippin.plan.steps import NEVER, choose_capacities, choose_compiling, choose_step
 from pippin.recipe import Recipe
 from pippin.recipe.fields import recipe_fields
@@ -65,6 +65,7 @@ def make_plan(
     ``cache_bytes``: what the cache may hold; 0 where it is off. ``estimator`` tells the memory of a plan; without it
     a quick formula does.
     """
+    machine = as_started(recipe, machine)
     plan = _as_asked(recipe, machine, task, model, rows, cache_bytes)
     traits = machine.device(plan.execution.device.value)
     if rows.lengths is not None and (estimator or model.size):

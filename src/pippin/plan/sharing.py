@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from pippin.errors import PippinError
@@ -25,6 +26,19 @@ def gradient_sums(plan: Plan) -> int:
     if shards:
         return 1 + math.ceil(math.log2(max(shards // processes, 1)))
     return 1 if processes > 1 else 0
+
+
+def as_started(recipe: Recipe, machine: Machine) -> Machine:
+    """With the processes that a recipe asks for, where none were started yet: so a forecast sees them."""
+    if machine.launcher:
+        return machine
+    if recipe.computers > 1:
+        return replace(machine, processes=recipe.computers, local_processes=1, launcher="--hosts")
+    if recipe.processes:
+        return replace(
+            machine, processes=recipe.processes, local_processes=recipe.processes, launcher="--processes"
+        )
+    return machine
 
 
 def choose_processes(machine: Machine) -> Choice[int]:

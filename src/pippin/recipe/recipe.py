@@ -41,6 +41,12 @@ class Recipe(DataFields, ModelFields, TrainingFields, RunFields):
         """Seed of the split and of the order of rows."""
         return self.seed if self.data_seed is None else self.data_seed
 
+    @property
+    def computers(self) -> int:
+        """How many the hosts are: by their names, or for a forecast by their number."""
+        counted = len(self.hosts) == 1 and self.hosts[0].isdigit()
+        return int(self.hosts[0]) if counted else max(len(self.hosts), 1)
+
     def using_model(self, folder: str) -> Recipe:
         """The same with the model, configuration and tokenizer of one folder."""
         return replace(self, model_name_or_path=folder, config_name=None, tokenizer_name=None)

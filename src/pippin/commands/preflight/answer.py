@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pippin.commands.preflight.link import LinkCost
 from pippin.commands.preflight.operators import OperatorAnswer
 
 
@@ -95,6 +96,8 @@ class Answer:
     measured: Measured | None = None
     unknown: str = ""
     """What could not be found out, and why."""
+    links: tuple[LinkCost, ...] = ()
+    """What the link between several computers adds to each step."""
 
     @property
     def will(self) -> bool:

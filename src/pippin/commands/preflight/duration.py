@@ -37,8 +37,8 @@ class StepCost:
 
 
 def mean_step(found: Forecast) -> StepCost:
-    """An optimiser step of mean size: the heaviest one, scaled by its tokens."""
-    share = mean_tokens(found.job) / found.step_tokens
+    """A process's part of an optimiser step of mean size: the heaviest one, scaled by its tokens."""
+    share = mean_tokens(found.job) / found.step_tokens / found.job.plan.execution.processes.value
     return StepCost(share * found.step.flops, share * found.step.moved + _UPDATE_BYTES * found.trained)
 
 
@@ -49,7 +49,7 @@ def beside_steps(found: Forecast) -> StepCost:
     tokens = times * sum(int(split.lengths.sum()) for split in rows.validation.values())
     if computes_frozen_part_once(plan):
         tokens += int(lengths_of(found.job).sum())
-    batches = tokens / found.evaluation_tokens
+    batches = tokens / found.evaluation_tokens / plan.execution.processes.value
     return StepCost(batches * found.evaluation.flops, batches * found.evaluation.moved)
 
 

@@ -96,6 +96,12 @@ class FakeJob:
         """Parameters that are trained."""
         return sum(parameter.numel() for parameter in self.model.parameters() if parameter.requires_grad)
 
+    @property
+    def largest_layer(self) -> int:
+        """Parameters of the largest layer."""
+        lists = (module for module in self.model.modules() if isinstance(module, torch.nn.ModuleList))
+        return max((sum(map(torch.numel, layer.parameters())) for layers in lists for layer in layers), default=0)
+
     def training_step(self, micro_batches: Sequence[np.ndarray]) -> FakeRun:
         """Forward and backward of these rows, micro-batch by micro-batch; the optimiser's part is not in it."""
         self.model.train()

@@ -16,6 +16,7 @@ from pippin.plan.fits import BESIDE, IN_BACKWARD
 from pippin.plan.frozen import NOT_KEPT, NOTHING
 from pippin.plan.memory import FULL, WAITING_GRADIENTS, Estimate, optimiser_bytes
 from pippin.plan.plan import Plan
+from pippin.plan.sharing import SPREAD, gradient_sums
 from pippin.plan.steps import CAPTURED
 from pippin.runs.saving import room_needed
 
@@ -87,19 +88,33 @@ def _memory(job: PlannedJob, fake: FakeJob, step: FakeRun, evaluation: FakeRun, 
     else:
         parts = {WEIGHTS: weights, GRADIENTS: FULL * trained, "workspace": updating * trained}
         moments.append(replace(step, peak=sum(parts.values()), parts=parts))
+    if sums := gradient_sums(plan):
+        moments = [_with(each, GRADIENTS, sums * FULL * trained) for each in moments]
     # The features of a frozen part are computed without gradients; evaluations come between steps.
     features = plan.execution.frozen.value != NOTHING and job.facts.family is not None
     if job.rows.validation or job.rows.test or features:
-        moments.append(evaluation)
+        moments.append(_with(evaluation, GRADIENTS, sums * FULL * trained))
+    kept *= trained
+    if plan.execution.weights.value == SPREAD:
+        processes, whole = plan.execution.processes.value, FULL * fake.largest_layer
+        kept //= processes
+        moments = [_with(each, WEIGHTS, weights // processes + 2 * whole) for each in moments]
+        moments = [_with(each, GRADIENTS, each.parts.get(GRADIENTS, 0) // processes + whole) for each in moments]
     worst = max(moments, key=lambda each: each.peak)
     copies = traits.saves_from_own_memory and plan.memory.saving.value == BESIDE
     others = {
         "already in use": traits.held_bytes + traits.own_memory_bytes,
-        "optimiser state": kept * trained,
-        "checkpoint": weights + kept * trained if copies else 0,
+        "optimiser state": kept,
+        "checkpoint": weights + kept if copies else 0,
         "recorded steps": step.peak - weights if plan.execution.step.value == CAPTURED else 0,
     }
     return Estimate({**worst.parts, **{name: size for name, size in others.items() if size}})
+
+
+def _with(moment: FakeRun, part: str, size: int) -> FakeRun:
+    """A moment at which another number of bytes is held for something."""
+    more = size - moment.parts.get(part, 0)
+    return replace(moment, peak=moment.peak + more, parts={**moment.parts, part: size})
 
 
 def _heaviest_evaluation(job: PlannedJob, traits: DeviceTraits) -> np.ndarray:

@@ -10,6 +10,7 @@ from pippin.commands.planning import PlannedJob, replanned
 from pippin.commands.preflight.answer import Answer, Duration, Fits, Measured, Option, Problem, Runs
 from pippin.commands.preflight.duration import estimated
 from pippin.commands.preflight.fake import summed
+from pippin.commands.preflight.link import link_costs
 from pippin.commands.preflight.measuring import measured
 from pippin.commands.preflight.memory import FakeEstimator, Forecast
 from pippin.commands.preflight.operators import OperatorAnswer, calls_of, has_fused_optimiser, judge
@@ -35,10 +36,10 @@ _LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
 _MEASURES = ("micro_batch", "activations", "updates", "step", "saving")
 
 
-def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer:
+def preflight(job: PlannedJob, target: Target, measures: bool = False, link: str | None = None) -> Answer:
     """Will it run, will it fit, how long will it take?
 
-    ``measures`` runs a real step on this computer as well.
+    ``measures`` runs a real step on this computer as well. ``link`` is what lies between several computers.
     """
     unknown, fits, found = "", None, None
     runs = _runs(job, target)
@@ -64,6 +65,7 @@ def preflight(job: PlannedJob, target: Target, measures: bool = False) -> Answer
         disk=found.disk if found else 0,
         measured=tried,
         unknown=unknown,
+        links=link_costs(found, job.recipe.computers, link) if found and job.recipe.computers > 1 else (),
     )
 
 

@@ -31,6 +31,12 @@ def show_answer(answer: Answer, terminal: Terminal) -> None:
         _below(terminal, time.basis)
     elif answer.fits:
         _say(terminal, "time", "unknown: there are no published figures for this device", _NOTE)
+    for each in answer.links:
+        in_all = f"{span(each.steps * each.low)} to {span(each.steps * each.high)} in all"
+        _say(terminal, "link", f"{each.link} adds {span(each.low)} to {span(each.high)} per step, {in_all}")
+    if answer.links:
+        sent = f"{memory(answer.links[0].sent_bytes)} each way per step"
+        _below(terminal, f"{answer.links[0].computers} computers exchange gradients, {sent}; not measured by us on Macs")
     if answer.measured:
         _show_measured(answer.measured, answer.fits, terminal)
     if answer.disk:
