@@ -131,7 +131,7 @@ class Reader:
         if command in SET_UP:
             check_set_up(line)
             return
-        if command in LAUNCHERS or {"--processes", "--hosts"} & {*words}:
+        if command in LAUNCHERS or (words[0] == "train" and {"--processes", "--hosts"} & {*words}):
             self._prepare(words[words.index("train") :])
             self._in_a_process(replace(line, words=(*(LAUNCHERS.get(command) or [command]), *words, "--max_steps", "3")))
             return
