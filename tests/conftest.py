@@ -144,7 +144,7 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = folder / "words.jsonl"
     rows.write_text("".join(json.dumps(row) + "\n" for row in make_rows(300)))
     pippin.train(rows, model_name_or_path=tiny_model, output_dir=folder / "run", learning_rate=2e-3, seed=1,
-                 num_train_epochs=15, per_device_train_batch_size=16, quiet=True)  # fmt: skip
+                 num_train_epochs=20, per_device_train_batch_size=16, quiet=True)  # fmt: skip
     return folder / "run"
 
 

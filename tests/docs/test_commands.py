@@ -133,7 +133,9 @@ class Reader:
             return
         if command in LAUNCHERS or (words[0] == "train" and {"--processes", "--hosts"} & {*words}):
             self._prepare(words[words.index("train") :])
-            self._in_a_process(replace(line, words=(*(LAUNCHERS.get(command) or [command]), *words, "--max_steps", "3")))
+            self._in_a_process(
+                replace(line, words=(*(LAUNCHERS.get(command) or [command]), *words, "--max_steps", "3"))
+            )
             return
         assert command == "pippin", f"what is {line}?"
         self._prepare(words)

@@ -62,7 +62,7 @@ class _Pair(Solo):
 @pytest.fixture
 def layers(monkeypatch):
     """Three that are used, one that is not; a bucket for each."""
-    monkeypatch.setattr(reduce, "_BUCKET_BYTES", 1)
+    monkeypatch.setattr(reduce, "BUCKET_BYTES", 1)
     torch.manual_seed(0)
     return torch.nn.ModuleList(torch.nn.Linear(4, 4, bias=False) for _ in range(4))
 

@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 from every_job import write_data
-from nursery import Forked, Nursery, opened
+from nursery import ON_CPU, Forked, Nursery, opened
 
 Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture(autouse=True)
+def _on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ON_CPU.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

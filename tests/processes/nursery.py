@@ -18,6 +18,8 @@ from pathlib import Path
 
 from pippin.machine.network import free_port
 
+#: Several processes cannot share the one GPU that there may be.
+ON_CPU = {"CUDA_VISIBLE_DEVICES": ""}
 _PATIENCE = 120.0
 
 
@@ -66,7 +68,7 @@ class Nursery:
         self.changed = threading.Condition()
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__))],
-            env={**os.environ, "OMP_NUM_THREADS": "1"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **ON_CPU, "OMP_NUM_THREADS": "1"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         threading.Thread(target=self._listen, daemon=True).start()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from importlib.util import find_spec
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from every_job import write_data
 from groups import finished, outcome
 from test_processes import PROGRAM, TORCHRUN
 
-pytestmark = pytest.mark.skipif(find_spec("emulated_mps") is None, reason="needs the emulated Apple GPU")
+pytestmark = pytest.mark.skipif("emulated_mps" not in packages_distributions(), reason="needs the emulated Apple GPU")
 #: The last release in which a collective does nothing under the variable (pytorch #173808).
 RELEASE = "release=2.10.0, memory=16"
 BY_HAND = """

@@ -166,7 +166,7 @@ def test_what_may_change_is_applied_and_said(command, interrupt, run_cli):
 )
 def test_what_would_be_nonsense_is_refused(command, interrupt, flags, words):
     interrupt(6)
-    command("run")
+    command("run", "--bf16", "false")
     before = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
     code, _, error = command("run", "--resume", *flags)
     assert code == 2

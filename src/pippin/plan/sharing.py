@@ -35,9 +35,7 @@ def as_started(recipe: Recipe, machine: Machine) -> Machine:
     if recipe.computers > 1:
         return replace(machine, processes=recipe.computers, local_processes=1, launcher="--hosts")
     if recipe.processes:
-        return replace(
-            machine, processes=recipe.processes, local_processes=recipe.processes, launcher="--processes"
-        )
+        return replace(machine, processes=recipe.processes, local_processes=recipe.processes, launcher="--processes")
     return machine
 
 

@@ -36,7 +36,9 @@ def show_answer(answer: Answer, terminal: Terminal) -> None:
         _say(terminal, "link", f"{each.link} adds {span(each.low)} to {span(each.high)} per step, {in_all}")
     if answer.links:
         sent = f"{memory(answer.links[0].sent_bytes)} each way per step"
-        _below(terminal, f"{answer.links[0].computers} computers exchange gradients, {sent}; not measured by us on Macs")
+        _below(
+            terminal, f"{answer.links[0].computers} computers exchange gradients, {sent}; not measured by us on Macs"
+        )
     if answer.measured:
         _show_measured(answer.measured, answer.fits, terminal)
     if answer.disk:
