@@ -68,7 +68,8 @@ class Nursery:
         self.changed = threading.Condition()
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__))],
-            env={**os.environ, **ON_CPU, "OMP_NUM_THREADS": "1"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **ON_CPU, "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         threading.Thread(target=self._listen, daemon=True).start()
 

@@ -1,8 +1,8 @@
 """The processes that share a job. Nothing else in the engine knows of ranks.
 
-`Solo` is a job of one process, and costs nothing. `Distributed` talks through torch.distributed, which is never handed a
-tensor of a device that it has no backend for: a collective can do nothing there without saying so (pytorch #173808). What
-such a device sends goes through CPU memory.
+`Solo` is a job of one process, and costs nothing. `Distributed` talks through torch.distributed, which is never handed
+a tensor of a device that it has no backend for: a collective can do nothing there without saying so (pytorch #173808).
+What such a device sends goes through CPU memory.
 """
 
 from __future__ import annotations
