@@ -13,7 +13,7 @@ TORCH_TRACKER = "https://github.com/pytorch/pytorch/issues"
 
 
 class PippinError(Exception):
-    """A mistake that the user can mend. The message says what happened, the value, and what to type next."""
+    """An error that the user can fix. The message says what happened, the value, and what to type next."""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython and notebooks show: the message, without the frames that led to it."""
@@ -21,7 +21,7 @@ class PippinError(Exception):
 
 
 class Mistakes(PippinError):
-    """Several mistakes found in one go, so that the user mends them in one go."""
+    """Several mistakes found in one go, so that the user can fix them in one go."""
 
     def __init__(self, mistakes: Sequence[str]):
         self.mistakes = tuple(mistakes)

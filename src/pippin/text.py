@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 
 #: What a terminal acts on instead of showing it: control characters but for line ends and tabs, marks and overrides
 #: of the writing direction, line ends of other kinds, and halves of characters.
@@ -51,6 +52,14 @@ def clock_time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def local_time(moment: str) -> str:
+    """A recorded moment by the clock of this computer: 2026-11-18 21:10."""
+    try:
+        return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):
+        return moment
 
 
 def fit(parts: list[str], room: int) -> str:

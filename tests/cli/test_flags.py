@@ -337,7 +337,7 @@ def test_every_field_has_help_and_a_readable_default(name):
 def test_contradictions_are_named_as_typed():
     with pytest.raises(Mistakes, match="--use-cpu and --device cuda exclude each other"):
         read_command("--use-cpu --device cuda".split())
-    with pytest.raises(Mistakes, match="--learning-rate: 3.0 must be above 0 and at most 1"):
+    with pytest.raises(Mistakes, match="--learning-rate: 3 must be above 0 and at most 1"):
         read_command("--learning-rate 3".split())
 
 

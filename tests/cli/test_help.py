@@ -60,7 +60,7 @@ def test_the_table_is_sound(command):
         ("report run --no_int8", "--no_int8 belongs to pippin predict, not to pippin report."),
         ("doctor --chip m1", "--chip belongs to pippin preflight, not to pippin doctor."),
         ("doctor this", "this: pippin doctor takes flags only."),
-        ("exec --epochs 3 x.py", "--epochs: pippin exec has no such flag. The script's own flags go behind its name"),
+        ("exec --epochs 3 x.py", "--epochs: pippin exec has no such flag. The script's own flags go after its name"),
         ("help trian", "Did you mean pippin train?"),
     ],
 )

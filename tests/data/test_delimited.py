@@ -174,7 +174,7 @@ def test_wrong_encoding_flag():
 def test_name_that_stands_twice():
     rows = [f"{line},x" for line in ROWS]
     refusal(
-        "train.csv: the column name text stands twice in the first line",
+        "train.csv: the first line has the column name text twice",
         "Rename one",
         data=write("train.csv", "text,label,text", rows),
     )
@@ -184,8 +184,8 @@ def test_column_names_in_the_middle():
     """Two files that were joined with their headers would give a class called `label`."""
     joined = [*ROWS[:20], "text,label", *ROWS[20:]]
     refusal(
-        "train.csv, row 21 (line 22) repeats the column names text, label",
-        "Take the line out",
+        "train.csv, row 21 (line 22) repeats the first line, text, label. If",
+        "take this one out",
         data=write("train.csv", "text,label", joined),
     )
 

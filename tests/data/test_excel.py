@@ -93,7 +93,7 @@ def test_mistakes_are_told_by_row_and_line():
     refusal(
         "a.xlsx, row 2 (line 3) has 3 cells", "names 2 columns: ['c']", data=book("a.xlsx", header, ROWS[0], [*"abc"])
     )
-    refusal("a.xlsx: the column name text stands twice", data=book("a.xlsx", ["text", "text"], *ROWS))
+    refusal("a.xlsx: the first line has the column name text twice", data=book("a.xlsx", ["text", "text"], *ROWS))
     refusal("a.xlsx has no rows", data=book("a.xlsx", header))
     refusal("a.xlsx is empty", data=book("a.xlsx"))
 

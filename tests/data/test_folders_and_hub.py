@@ -73,7 +73,7 @@ def test_task_from_the_hub_s_cache():
 
 
 def test_task_that_is_not_in_the_cache():
-    refusal("--task_name mrpc: nyu-mll/glue cannot be had", "--data_dir", task_name="mrpc", cache_dir="cache")
+    refusal("--task_name mrpc: nyu-mll/glue could not be downloaded", "--data_dir", task_name="mrpc", cache_dir="cache")
 
 
 @pytest.mark.parametrize("carries_names", [True, False])

@@ -44,6 +44,7 @@ FINE = {
     "numbers": ["12 345 6789", "3.14 2.71 1.41"],
     "emoji": ["😀😀😂👍", "great😀 food", "❤️❤️❤️ 🎉🎉"],
     "nothing": [],
+    "one row in forty": [*ENGLISH * 13, RUSSIAN[0]],
     "a foreign name": [f"{ENGLISH[0]} 北京饭店 is its name and we go there again", ENGLISH[1]],
 }
 
@@ -81,7 +82,7 @@ def byte_level(texts: list[str]) -> PreTrainedTokenizerFast:
 @pytest.mark.parametrize("texts", [KOREAN, ARABIC, CHINESE], ids=["Korean", "Arabic", "Chinese"])
 def test_bytes_that_a_tokenizer_has_learnt_to_put_together(texts):
     assert unfamiliar(texts, byte_level(texts + ENGLISH)) is None
-    assert "tokens a character" in (unfamiliar(texts, byte_level(ENGLISH)) or ""), "bytes that it has not"
+    assert "tokens per character" in (unfamiliar(texts, byte_level(ENGLISH)) or ""), "bytes that it has not"
 
 
 def test_a_multilingual_tokenizer():
@@ -120,3 +121,14 @@ def test_it_is_said_before_training_and_when_predicting(train, run_cli, tmp_path
     assert "warning: 100% of the text in Cyrillic script is unknown" in err
     assert err.count("warning") == 1
     assert "Cyrillic" not in run_cli("predict", "run", "--text", "the cat is near my dog and over the horse")[2]
+
+
+def test_every_script_is_named_and_a_tenth_of_the_rows_is_enough(english):
+    said = unfamiliar([*ENGLISH * 6, *RUSSIAN, *FOREIGN["Thai"]], english)
+    assert said is not None
+    assert "Cyrillic" in said
+    assert "Thai" in said
+
+
+def test_one_short_text_with_unknown_tokens_is_enough(english):
+    assert "Chinese" in (unfamiliar(["这部电影太好看了"], english) or "")

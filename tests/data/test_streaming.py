@@ -169,7 +169,7 @@ def test_keys_that_come_late_are_columns_of_every_part():
     [
         ("rows.csv", changed(lines(COUNT), 38, "one,two,three"), r"row 38 \(line 39\) has 3: 'one,two,three'"),
         ("rows.csv", changed(lines(COUNT), 38, '"open,pos'), "line 39: a double quote is opened"),
-        ("rows.csv", changed(lines(COUNT), 38, "text,label"), r"row 38 \(line 39\) repeats the column names"),
+        ("rows.csv", changed(lines(COUNT), 38, "text,label"), r"row 38 \(line 39\) repeats the first line,"),
         ("rows.csv", changed(changed(lines(COUNT), 37, '"open,pos'), 38, 'shut",neg'), "line 38: a double quote opens"),
         ("rows.jsonl", ['{"text": "a"}'] * 38 + ['{"text": a}'], "line 40: not valid JSON"),
         ("rows.jsonl", ['{"text": "a"}'] * 38 + ["7"], r"row 40 \(line 40\): expected an object, found 7"),

@@ -111,7 +111,7 @@ def test_data_from_the_hub(with_tokens, monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
     code, err = with_tokens("train", "--task_name", "mrpc")
     assert code == 2
-    assert "cannot be had from the Hub" in err
+    assert "could not be downloaded from the Hub" in err
 
 
 @pytest.mark.parametrize("flag", ["--token", "--use_auth_token", "--use-auth-token", "--hub_token"])

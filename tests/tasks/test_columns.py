@@ -79,10 +79,13 @@ def test_text_in_a_script_without_spaces():
 @pytest.mark.parametrize(
     ("columns", "parts"),
     [
-        ({"text": PROSE, "a": TWO, "b": FOUR}, ["which column is the label? a, b could all be it", "--label_column"]),
-        ({"text": PROSE, "sentiment": TWO, "topic": FOUR}, ["sentiment, topic could all be it", "--label_column"]),
+        (
+            {"text": PROSE, "a": TWO, "b": FOUR},
+            ["which column is the label? It could be any of a, b", "--label_column"],
+        ),
+        ({"text": PROSE, "sentiment": TWO, "topic": FOUR}, ["It could be any of sentiment, topic", "--label_column"]),
         ({"text": PROSE, "other": MORE_PROSE}, ["no column is named label or looks like one", "text, other"]),
-        ({"a": CODES, "b": CODES[::-1], "label": TWO}, ["which column is the text? a, b could all be it"]),
+        ({"a": CODES, "b": CODES[::-1], "label": TWO}, ["which column is the text? It could be any of a, b"]),
         ({"x": NUMBERS, "label": TWO}, ["which column is the text? none of x, label looks like one", "--text_column"]),
         ({"text": NUMBERS, "label": TWO}, ["column 'text' holds only numbers (such as 0)", "`--text_column text`"]),
     ],

@@ -200,3 +200,12 @@ def test_classes_of_a_trained_model_renumber_every_split():
     assert data.train.labels[:3].tolist() == [0, 1, 2]
     assert renumbered.train.labels[:3].tolist() == [2, 1, 0]
     assert renumbered.test["test"].labels.tolist() == [0, 2, 1]
+
+
+def test_many_different_numbers_are_said_to_be_classes():
+    prices = write("rows.csv", [HEADER, *(f"{text(number)},{number % 25 * 40}" for number in range(100))])
+    assert any(
+        "25 different numbers, taken as classes: to predict numbers" in each for each in load(data=prices).warnings
+    )
+    numbered = write("own.csv", [HEADER, *(f"{text(number)},{number % 25}" for number in range(100))])
+    assert not any("different numbers" in each for each in load(data=numbered).warnings)

@@ -56,13 +56,13 @@ COMMANDS = {
             """
             Fine-tune a model for text classification (or regression) and save it as transformers does.
 
-            What is left out is chosen from the model, the data and the machine, and printed with its reason before
-            training. Flags may be written --like_this or --like-this; a YAML or JSON file of the same names goes in
-            with --config, and flags win over it. Hugging Face's run_glue.py flags work under their own names.
+            Anything you leave out is chosen from the model, the data and the computer, and printed with the reason
+            before training. Write flags --like_this or --like-this. A YAML or JSON file with the same names can be
+            given with --config; flags override it. The flags of Hugging Face's run_glue.py work under their own names.
             """,
             (
                 ("pippin train", "the built-in questions with the built-in model"),
-                ("pippin train reviews.csv", "your own rows: CSV, TSV, JSON, JSONL or Parquet"),
+                ("pippin train reviews.csv", "your own rows: CSV, TSV, TXT, JSON, JSONL, Parquet or XLSX"),
                 ("pippin train reviews.csv --label_column stars --text_column title,body", ""),
                 ("pippin train reviews.csv --model FacebookAI/roberta-base --lr 2e-5 --epochs 3 --batch_size 32", ""),
                 (
@@ -82,10 +82,10 @@ COMMANDS = {
             "Will this job run, fit and finish in time, here or on another computer?",
             ("[FILE|FOLDER|RUN] [--flag value ...] [--chip NAME ... | --machine FILE] [--compare] [--json]",),
             """
-            Takes the words of `pippin train` (or the folder of a run) and answers before anything starts: will it run,
-            will it fit, how long will it take? One training step and one evaluation of the real model are run with
-            fake tensors, which have shapes and no contents; the model's weights are neither loaded nor downloaded.
-            Nothing is written but the files of --chart and --page.
+            Takes the same arguments as `pippin train` (or the folder of a run) and answers before anything starts:
+            will it run, will it fit, how long will it take? It runs one training step and one evaluation of the real
+            model with fake tensors, which have a shape but no data; the model's weights are not loaded or downloaded.
+            It writes nothing but the files of --chart and --page.
             """,
             (
                 ("pippin preflight reviews.csv", "on this computer"),
@@ -94,46 +94,46 @@ COMMANDS = {
                     "pippin preflight reviews.csv --machine machine.json",
                     "as `pippin doctor --json` described it",
                 ),
-                ("pippin preflight --model google-bert/bert-base-cased --chip m3-max --compare --page macs.html", ""),
+                ("pippin preflight --model google-bert/bert-base-cased --compare --page macs.html", "on every Mac"),
             ),
             flags.PreflightFlags,
             takes_recipe=True,
             word=_ROWS,
             most=1,
             notes="""
-            Exit code 0 when it runs and fits, 1 when not, 2 when the question cannot be answered. Times on Macs are
-            estimates from published runs, not measured by us; how far they are off is said with them.
+            Exit code 0 if it runs and fits, 1 if not, 2 if the question can't be answered. Times on Macs are estimates
+            from published runs, not measured by us; they are printed with their error.
             """,
         ),
         Command(
             "doctor",
-            "Is this computer ready? What was found, and what to type where it is not.",
+            "Is this computer ready, and what to type if it isn't.",
             ("[--json] [--machine FILE]",),
             """
-            Looks at this computer (system, Python, torch, its GPU, memory, packages, disk, power, the Hub) and says for
-            each what was found, why it matters and what to type. Nothing is changed. The Hub is asked once whether it
-            answers, unless HF_HUB_OFFLINE is set. Exit code 0 when nothing stands in the way, else 1.
+            Checks this computer (system, Python, torch, its GPU, memory, packages, disk, power, the Hub) and says for
+            each what it found, why that matters and what to type. It changes nothing. It contacts the Hub once, unless
+            HF_HUB_OFFLINE is set. Exit code 0 if nothing stands in the way, else 1.
             """,
             (
                 ("pippin doctor", ""),
                 ("pippin doctor --json > machine.json", "for a bug report, or for a friend"),
-                ("pippin doctor --machine machine.json", "judge a computer that was described elsewhere"),
+                ("pippin doctor --machine machine.json", "check a computer that was described elsewhere"),
             ),
             flags.DoctorFlags,
         ),
         Command(
             "resume",
-            "Go on with a run that was interrupted, to the result that it would have had.",
+            "Continue an interrupted run, to the same result as if it had never stopped.",
             ("RUN [--flag value ...]",),
             """
-            Goes on with a run that was interrupted, killed, or stopped by a full disk. The settings are those of
-            RUN/run.json, the place is the newest checkpoint of which every byte verifies, and the result is the one
-            that the run would have had, bit for bit on the same device. (On CUDA some kernels differ from run to run by
-            themselves: --full_determinism.)
+            Continues a run that was interrupted, killed, or stopped by a full disk. It takes its settings from
+            RUN/run.json and starts at the newest checkpoint whose every byte verifies. The result is the one that the
+            run would have had without the interruption, bit for bit on the same device. (On CUDA, some kernels give
+            slightly different results from run to run, unless you train with --full_determinism.)
             """,
             (
                 ("pippin resume runs/reviews", ""),
-                ("pippin resume runs/reviews --epochs 5", "what may change is applied and said; the rest is refused"),
+                ("pippin resume runs/reviews --epochs 5", "what can change is applied and shown; the rest is refused"),
             ),
             flags.TrainFlags,
             takes_recipe=True,
@@ -143,19 +143,18 @@ COMMANDS = {
         ),
         Command(
             "verify",
-            "Does the GPU give the CPU's results for this model and these rows?",
+            "Does the GPU compute the same results as the CPU for this model and these rows?",
             ("[FILE|FOLDER] [--flag value ...] [--json]",),
             """
-            Takes the words of `pippin train`, and instead of training runs the model on a few of the rows, once on the
-            CPU in fp32 and once on the device that training would use: logits with and without gradients, loss, the
-            gradient of every parameter, the weights after one optimiser step, a row alone and beside a longer one, and
-            all of it a second time; for causal models, that no token sees a later one; for models with a window, rows
-            that are padded beyond it. Dropout is off, and labels are others than the rows have, so that a model that
-            knows them has gradients to compare. What may differ follows from the rounding of the precision; NaN is
-            always a difference.
+            Takes the same arguments as `pippin train`. Instead of training, it runs the model on a few of the rows,
+            once on the CPU in fp32 and once on the device that training would use, and compares logits with and without
+            gradients, the loss, the gradient of every parameter, the weights after one optimiser step, and a row alone
+            and beside a longer one, all of it twice. For causal models it checks that no token sees a later one, and
+            for models with a window, rows that are padded beyond it. Dropout is off, and the labels differ from the
+            rows' own, so that a trained model still has gradients to compare. The tolerance follows from the rounding
+            of the precision; NaN is always a difference.
 
-            Where something differs by more, the model is walked through, and the first module is named that is wrong
-            alone, given what the CPU's was given.
+            If something differs by more, Pippin names the first module that gives a wrong result for the CPU's input.
             """,
             (
                 ("pippin verify", "the built-in questions with the built-in model"),
@@ -167,8 +166,8 @@ COMMANDS = {
             word=_ROWS,
             most=1,
             notes="""
-            Exit code 0 when all agrees, 1 when something does not, 2 when it cannot be compared. Nothing is written,
-            unless the device fails: then a text to report it with.
+            Exit code 0 if everything agrees, 1 if something doesn't, 2 if there is nothing to compare. Nothing is
+            written, unless the device fails: then a text to report it with.
             """,
         ),
         Command(
@@ -191,16 +190,16 @@ COMMANDS = {
             most=1,
             notes="""
             Every row of the input comes back in its place, with the columns label and score added (predicted_label and
-            predicted_score where the input has such columns); where the model predicts numbers, with the column value.
-            A row whose text is empty or blank comes back too, with these left empty (null in JSONL). How many there are
-            is said at the end.
+            predicted_score if the input has such columns already), or the column value if the model predicts numbers.
+            If a row's text is empty or blank, they are left empty (null in JSONL), and Pippin reports how many there
+            were.
 
-            Rows are read, labelled and written some thousand at a time, so a file may be larger than the memory (but
-            for JSON that is not one object per line). FILE of --output appears when all is done, and only if all went
-            well.
+            Rows are read, labelled and written a few thousand at a time, so a file can be larger than the memory
+            (except JSON, unless it has one object per line). The file of --output appears when everything is done, and
+            only if all went well.
 
             In CSV, a text or label that a spreadsheet would run as a formula (it begins with = + - @, a tab or a line
-            end, and is no number) gets an apostrophe in front. JSONL holds every text and label unchanged.
+            break, and isn't a number) gets an apostrophe in front. JSONL holds every text and label unchanged.
             """,
         ),
         Command(
@@ -208,15 +207,15 @@ COMMANDS = {
             "How fast is a model on each device of this machine, and which one to use?",
             ("[FILE|FOLDER] [--flag value ...]", "--compare a.json b.json [c.json ...]"),
             """
-            Three tests on every device of this machine: inference by batch size, length and precision; fine-tuning on
-            1000 rows; and training of the head alone on the frozen core. Takes about two minutes with the built-in
+            Runs three tests on every device of this machine: inference by batch size, length and precision; fine-tuning
+            on 1000 rows; and training only the head, with the rest frozen. It takes about two minutes with the built-in
             model and questions, and ends with one sentence: which device to use, and why. Devices take turns, so that a
-            machine that gets hot or busy gets slower for all of them alike. What there is no time for is left out, and
-            said.
+            machine that gets hot or busy slows all of them down alike. Whatever doesn't fit into the time is left out
+            and listed.
             """,
             (
                 ("pippin bench", "the built-in model and questions, two minutes"),
-                ("pippin bench --against transformers", "beside Hugging Face's Trainer on the same work"),
+                ("pippin bench --against transformers", "and Hugging Face's Trainer on the same work"),
                 ("pippin bench --full", "BERT-base, ten minutes"),
                 ("pippin bench reviews.csv --minutes 5 --device cpu", ""),
                 ("pippin bench --compare mine.json yours.json", "machines side by side; nothing is run"),
@@ -225,21 +224,21 @@ COMMANDS = {
             word=_ROWS,
             most=None,
             notes="""
-            Writes bench.json, bench.md and charts as PNG and SVG: speed_up (where there is something to compare),
-            throughput and memory. Ctrl-C ends it early, with the files of what was measured so far.
+            Writes bench.json, bench.md, bench.html and charts as PNG and SVG: speed_up (if there is something to
+            compare), throughput and memory. Ctrl-C ends it early and writes what was measured so far.
             """,
         ),
         Command(
             "exec",
-            "Run your own script for Hugging Face's Trainer, unmodified, with Pippin's in its place.",
+            "Run your own script for Hugging Face's Trainer, unmodified, on Pippin's engine.",
             (
-                "[--data_dir FOLDER] [flags of Python] SCRIPT [words of the script ...]",
-                "[--data_dir FOLDER] [flags of Python] -m PACKAGE.MODULE [words of the module ...]",
+                "[--data_dir FOLDER] [flags of Python] SCRIPT [the script's arguments ...]",
+                "[--data_dir FOLDER] [flags of Python] -m PACKAGE.MODULE [the module's arguments ...]",
             ),
             """
-            Runs a script written for Hugging Face's Trainer as `python SCRIPT ...` would, without an edit, with
-            Pippin's Trainer and TrainingArguments in place of transformers': faster, and with checkpoints that cannot
-            be half written.
+            Runs a script that was written for Hugging Face's Trainer as `python SCRIPT ...` would, unmodified, but with
+            Pippin's Trainer and TrainingArguments in place of transformers': faster, and with checkpoints that are
+            either complete or not there.
             """,
             (
                 ("pippin exec train.py --epochs 3", "your own script; everything after its name is its own"),
@@ -262,33 +261,32 @@ COMMANDS = {
             What is different for the script, and only in its process:
 
             - Trainer, TrainingArguments, Seq2SeqTrainer and Seq2SeqTrainingArguments are Pippin's, also for packages
-            that build on them. Arguments that transformers removed are taken again, as Python keywords and as flags.
+            that build on them. They take the arguments that transformers has removed, as Python keywords and as flags.
 
-            - Names and arguments that transformers, datasets and evaluate dropped since 2023 are back, where they are
-            gone.
+            - Names and arguments that transformers, datasets and evaluate have dropped since 2023 work again.
 
-            - Where the Hub cannot be reached, evaluate.load computes the usual metrics here (accuracy, f1, precision,
+            - If the Hub can't be reached, evaluate.load computes the usual metrics here (accuracy, f1, precision,
             recall, matthews_correlation, mse, mae, pearsonr, spearmanr, xnli, glue), and load_dataset("glue", TASK)
-            takes the Hub's cache. Each is said on a line that begins with `pippin:`.
+            reads the Hub's cache. Pippin prints a line that begins with `pippin:` for each.
 
             - PYTORCH_ENABLE_MPS_FALLBACK is set before torch is imported, unless you have set it.
 
-            Exit codes and errors are the script's own. Exit code 2 with one line means that Pippin could not go on.
+            Exit codes and errors are the script's own. Exit code 2 with one line means that Pippin had to stop.
             """,
-            unknown="The script's own flags go behind its name: pippin exec SCRIPT.py …",
+            unknown="The script's own flags go after its name: pippin exec SCRIPT.py …",
         ),
         Command(
             "runs",
-            "All runs of a folder: scores, status, when and how long.",
+            "List all runs of a folder with their scores.",
             ("[FOLDER] [--open] [--json]",),
             """
-            Lists the runs in FOLDER (default: runs) and in folders below it, the newest first, with the score of the
-            test rows where there are any, else of the validation rows. A run that did not finish keeps the score of its
-            last evaluation, and the command that resumes it stands below the table.
+            Lists the runs in FOLDER (default: runs) and in folders below it, newest first, with the score on the test
+            rows if there are any, else on the validation rows. An unfinished run shows the score of its last
+            evaluation; the command that continues it is printed below the table.
             """,
             (
                 ("pippin runs", ""),
-                ("pippin runs --open", "the same as a page in the browser, with a link to each run's own"),
+                ("pippin runs --open", "as a page in the browser, with a link to each run's page"),
                 ("pippin runs experiments --json", "for other programs"),
             ),
             flags.RunsFlags,
@@ -297,16 +295,16 @@ COMMANDS = {
         ),
         Command(
             "report",
-            "The web page of a run, of several beside each other, or of all.",
+            "Make the page of a run, compare several, or list all.",
             ("[RUN ...] [--output FILE] [--overwrite]",),
             """
-            Every run writes RUN/report.html while it goes on: open it in a browser, and it follows the run. This
-            command rebuilds the page from the run's records, also for a run that was killed. Several runs go on one
-            page: results beside each other, curves over each other, and the settings in which they differ. Without a
-            run, or with a folder that holds runs, it writes an index of all runs there.
+            Every run writes RUN/report.html while it trains: open it in a browser, and it follows the run. This command
+            makes the page again from the run's records, also for a run that was killed. Given several runs, it compares
+            them on one page: results side by side, curves in one chart, and the settings that differ. Without a run, or
+            with a folder of runs, it writes an index of all runs.
             """,
             (
-                ("pippin report runs/reviews", "rebuild runs/reviews/report.html"),
+                ("pippin report runs/reviews", "make runs/reviews/report.html again"),
                 ("pippin report runs/a runs/b --output both.html", "compare two runs"),
                 ("pippin report", "runs/index.html: all runs, each with a link to its page"),
             ),
@@ -314,8 +312,8 @@ COMMANDS = {
             word=_RUN,
             most=None,
             notes="""
-            A page needs no server and asks for nothing outside itself. It holds texts of the validation or test rows
-            that the model got wrong: think of that before you send it to somebody.
+            A page needs no server and loads nothing from elsewhere. It contains texts of validation or test rows that
+            the model got wrong: keep that in mind before you share it.
             """,
         ),
         Command(
@@ -323,8 +321,8 @@ COMMANDS = {
             "Print a script that completes commands, flags and files in zsh, bash or fish.",
             ("zsh|bash|fish",),
             """
-            Prints a script with which the TAB key completes commands, flags, their values, files and runs. Install it
-            once, as below, and again after an update of Pippin.
+            Prints a script that lets the TAB key complete commands, flags, their values, files and runs. Install it
+            once, as shown below, and again after you update Pippin.
             """,
             (
                 ("pippin completion zsh", "print the script for zsh"),

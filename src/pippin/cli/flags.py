@@ -14,7 +14,7 @@ class NoFlags:
 @dataclass(frozen=True)
 class TrainFlags:
     config: list[str] | None = None
-    """A YAML or JSON file of settings, under the names of the flags. Flags win over it."""
+    """A YAML or JSON file of settings, with the names of the flags. Flags override it."""
 
 
 @dataclass(frozen=True)
@@ -29,37 +29,37 @@ class PreflightFlags(TrainFlags):
     """A Mac: m1, m1-pro … m5-max. Without it: this computer."""
 
     gpu_cores: int | None = None
-    """If it has fewer than the chip's most."""
+    """If the Mac has fewer than the chip can have."""
 
     memory: int | None = None
-    """Of the whole Mac. Default: the least that it is sold with."""
+    """Memory of the Mac. Default: the least that this chip is sold with."""
 
     macos: str | None = None
-    """Default: the oldest that torch runs on."""
+    """Version of macOS. Default: the oldest that torch runs on."""
 
     torch: str | None = None
-    """Default: the installed one."""
+    """Version of torch. Default: the installed one."""
 
     machine: str | None = None
-    """A computer with any GPU or none, as `pippin doctor --json` described it there."""
+    """Any computer, as `pippin doctor --json` described it there."""
 
     link: Literal["thunderbolt5", "thunderbolt4", "10gbe", "1gbe", "wifi"] | None = None
     """What connects several computers (--hosts 2, or their names). Default: each of these is shown."""
 
     compare: bool = False
-    """The same job on every chip, by batch size."""
+    """Show the same job on every Mac chip, by batch size."""
 
     chart: str | None = None
-    """That comparison as a picture (.png, .svg or .pdf)."""
+    """Write that comparison as a picture (.png, .svg or .pdf)."""
 
     page: str | None = None
-    """That comparison as a web page (.html)."""
+    """Write that comparison as a web page (.html)."""
 
     overwrite: bool = False
-    """Replace the files of --chart and --page if they are there already."""
+    """Replace the files of --chart and --page if they exist."""
 
     measure: bool = False
-    """On this computer: run one real step in a process of its own, and say what it took."""
+    """Also run a few real steps on this computer, in a process of their own, and measure them."""
 
     json: bool = False
     """Print the answer as JSON."""
@@ -71,7 +71,7 @@ class DoctorFlags:
     """Print the description of the machine and the findings as JSON."""
 
     machine: str | None = None
-    """Judge the machine described in FILE instead of this one."""
+    """Check the computer described in FILE instead of this one."""
 
 
 @dataclass(frozen=True)
@@ -83,23 +83,23 @@ class PredictFlags:
     """The second text of each pair."""
 
     file: str | None = None
-    """CSV, TSV, JSON, JSONL or Parquet. The text columns are those of the training."""
+    """CSV, TSV, TXT, JSON, JSONL, Parquet or XLSX, with the text columns of the training."""
 
     text_column: tuple[str, ...] = ()
-    """The text columns of FILE, when they have other names than in training."""
+    """The text columns of FILE, if their names differ from those in training."""
 
     top_k: int | None = None
     """The K likeliest classes of each text instead of one: label,score,label_2,score_2 … in CSV, a list under "top" in
     JSONL."""
 
     all_scores: bool = False
-    """A column score_LABEL for each class, with its probability."""
+    """Add a column score_LABEL for each class, with its probability."""
 
     output: str | None = None
     """Where to write: .csv or .jsonl. Default: CSV on standard output."""
 
     overwrite: bool = False
-    """Replace FILE of --output if it is there already. Without it, that is refused."""
+    """Replace the file of --output if it exists."""
 
     encoding: str = "utf-8"
     """Encoding of FILE or of standard input."""
@@ -108,41 +108,40 @@ class PredictFlags:
     """cpu, cuda or mps. Default: the best one here."""
 
     int8: bool = False
-    """Inexact, and faster: the model computes in 8 bits, so labels may differ from the exact model's. On the CPU
-    only."""
+    """Faster but inexact: the model computes in 8 bits, so some labels may differ. On the CPU only."""
 
     quiet: bool = False
-    """No progress bar and no notes."""
+    """Print no progress bar and no notes."""
 
 
 @dataclass(frozen=True)
 class BenchFlags:
     model_name_or_path: str | None = None
-    """Another model: a folder or a name on the Hub."""
+    """The model: a folder or a name on the Hub. Default: the built-in one."""
 
     device: tuple[str, ...] = ()
-    """Only these: cpu, mps, cuda. An emulated device is measured only if it is named here."""
+    """Measure only these: cpu, mps, cuda. An emulated device is measured only if you name it."""
 
     minutes: float | None = None
-    """Time for all of it. Default: 2, and 10 with --full."""
+    """Minutes for everything. Default: 2, or 10 with --full."""
 
     repeats: int = 5
-    """At most so many repeats of each setting."""
+    """Repeat each setting at most this many times."""
 
     cool_down: float = 0.0
-    """Rest before each repeat, for laptops that get hot; in addition to the minutes."""
+    """Rest this long before each repeat, for laptops that get hot. Not counted in the minutes."""
 
     against: Literal["transformers"] | None = None
-    """Also train with Hugging Face's Trainer, padded as run_glue.py does."""
+    """Also train with Hugging Face's Trainer, padded as run_glue.py pads."""
 
     full: bool = False
-    """BERT-base; with random weights where it was never fetched from the Hub: speed only."""
+    """Use BERT-base, with random weights if it was never downloaded: this measures speed only."""
 
     compare: bool = False
-    """Show the bench.json of several machines together: --compare A B …"""
+    """Show the bench.json files of several machines together: --compare A B …"""
 
     output_dir: str | None = None
-    """New or empty. Default: runs/bench, numbered where that is taken."""
+    """A new or empty folder. Default: runs/bench, with a number added if it exists."""
 
     json: bool = False
     """Print bench.json instead of tables."""
@@ -151,17 +150,16 @@ class BenchFlags:
 @dataclass(frozen=True)
 class ReportFlags:
     output: str | None = None
-    """The page. Default: report.html in the run's folder; runs.html here for several runs; index.html in the folder of
-    all runs."""
+    """The page. Default: report.html in the run's folder, runs.html for several runs, index.html for all runs."""
 
     overwrite: bool = False
-    """Replace a file that is not a page of Pippin's."""
+    """Replace a file that Pippin did not make."""
 
 
 @dataclass(frozen=True)
 class RunsFlags:
     open: bool = False
-    """Also write the index page, FOLDER/index.html, and open it in the browser."""
+    """Write FOLDER/index.html, a page with all runs, and open it in the browser."""
 
     json: bool = False
     """Print the runs as JSON."""
@@ -170,4 +168,4 @@ class RunsFlags:
 @dataclass(frozen=True)
 class ExecFlags:
     data_dir: str | None = None
-    """GLUE's files for load_dataset("glue", TASK), as for `pippin train --task_name TASK --data_dir`."""
+    """Folder with GLUE's files, for load_dataset("glue", TASK)."""

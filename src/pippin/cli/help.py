@@ -26,7 +26,7 @@ def overview() -> str:
     rows = [(command.name, command.summary) for command in COMMANDS.values()]
     steps = [
         ("pippin train", "built-in questions, built-in model: about a minute on a laptop"),
-        ("pippin train reviews.csv", "your own file: columns found, split made, device chosen, model saved"),
+        ("pippin train reviews.csv", "your own file: finds the columns, splits the rows, picks the device"),
         ('pippin predict runs/reviews --text "What a lovely film"', ""),
     ]
     return "\n".join(
@@ -54,7 +54,7 @@ def command_help(command: Command) -> str:
     elif command.own_fields:
         parts.append(_flags("Flags", command.own_fields.values()))
     if command.takes_recipe and command.name != "train":
-        parts.append(_filled("Takes all flags of `pippin train` besides: `pippin help train` lists them."))
+        parts.append(_filled("Also takes all flags of `pippin train`: see `pippin help train`."))
     return "\n\n".join([*parts, *_paragraphs(command.notes)])
 
 

@@ -71,6 +71,8 @@ def _contradictions(flags: PreflightFlags) -> Iterator[str]:
     for name in ("chip", "machine"):
         if flags.measure and getattr(flags, name):
             yield f"--measure runs on this computer: leave out --{name}."
+    if flags.chip and (flags.compare or flags.chart or flags.page):
+        yield f"--compare covers every Mac: leave out --chip {flags.chip}."
     if flags.chip and flags.machine:
         yield "--chip and --machine exclude each other."
     for flag, file, endings in (

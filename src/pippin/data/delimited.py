@@ -185,6 +185,6 @@ def _check_rows(survey: _Survey, names: list[str], delimiter: str, origin: str) 
     if survey.repeated and len(names) > 1:
         number, (_, line, _) = survey.repeated
         raise PippinError(
-            f"{origin}, row {number} (line {line}) repeats the column names {listed(names)}. "
-            "Were two files joined? Take the line out."
+            f"{origin}, row {number} (line {line}) repeats the first line, {listed(names)}. If the first line names "
+            "the columns, take this one out. If not, add a first line that does, such as text,label."
         )

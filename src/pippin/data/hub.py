@@ -7,6 +7,7 @@ from pathlib import Path
 from pippin.data.folders import read_split_folder, split_name
 from pippin.data.tables import Table
 from pippin.errors import PippinError
+from pippin.machine.hub_access import NO_NETWORK, is_cut_off, without_waiting
 from pippin.redact import remember_secret, without_secrets
 
 
@@ -20,17 +21,19 @@ def task_from_hub(task: str, cache_dir: str | None, token: str | None) -> dict[s
     else:
         repository, revision, folder = "nyu-mll/glue", "main", task
     try:
-        snapshot = snapshot_download(
-            repository,
-            repo_type="dataset",
-            revision=revision,
-            allow_patterns=[f"{folder}/*.parquet", f"{folder}/*/*.parquet"],
-            cache_dir=cache_dir,
-            token=token,
-        )
-    except Exception as error:  # the Hub's client raises many kinds; each means "cannot be had"
+        with without_waiting():
+            snapshot = snapshot_download(
+                repository,
+                repo_type="dataset",
+                revision=revision,
+                allow_patterns=[f"{folder}/*.parquet", f"{folder}/*/*.parquet"],
+                cache_dir=cache_dir,
+                token=token,
+            )
+    except Exception as error:  # the Hub's client raises many kinds; each means that it cannot be had
+        why = NO_NETWORK if is_cut_off() else _first_line(error)
         raise PippinError(
-            f"--task_name {task}: {repository} cannot be had from the Hub ({_first_line(error)}). "
+            f"--task_name {task}: {repository} could not be downloaded from the Hub: {why}. "
             "Check the network, or give a local folder with --data_dir."
         ) from None
     if not (Path(snapshot) / folder).is_dir():

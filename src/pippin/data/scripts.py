@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 #: Rows that are looked at, the characters of each, and words of each script.
 _ROWS, _CHARACTERS, _WORDS = 200, 400, 500
 #: Shorter words of letters are few tokens in any language.
 _SHORTEST = 3
-#: Fewer characters of a script tell nothing, nor do foreign names among the rest.
-_FEWEST, _LEAST_SHARE = 30, 0.2
+#: Share of the rows that must be written in a script: foreign names among the rest tell nothing.
+_LEAST_SHARE = 0.05
 #: Share of a script's characters in unknown tokens from which on too much is lost.
 _MANY_UNKNOWN = 0.1
+#: Characters of a script without which its words tell nothing of their length in tokens.
+_FEWEST = 30
 #: Tokens a letter from which on words fall into letters. English has about 0.2, a language that is known less well 0.5.
 _LETTERS = 0.8
 #: The same where a character is a syllable or a word: one token for each is normal, and several are its bytes.
@@ -60,36 +63,41 @@ class _Found:
 
 
 def unfamiliar(texts: Sequence[str], tokenizer: Any) -> str | None:
-    """What is wrong where a tokenizer does not know the script that much of these texts is written in; else None."""
-    by_script = _words_by_script(_sample(texts))
-    sizes = {script: sum(map(len, words)) for script, words in by_script.items()}
-    for script, words in by_script.items():
-        if sizes[script] < max(_FEWEST, _LEAST_SHARE * sum(sizes.values())):
-            continue
-        found = _judged(words[:: len(words) // _WORDS + 1], tokenizer)
-        name = f"{script} text" if script in (CHINESE, JAPANESE, KOREAN) else f"text in {script} script"
-        if found.unknown > _MANY_UNKNOWN * found.characters:
-            return f"{found.unknown / found.characters:.0%} of the {name} is unknown to the model's tokenizer"
-        each = found.tokens / found.characters
-        if each > (_SYLLABLES if script in _SYLLABIC else _LETTERS) and not _cuts_english(tokenizer):
-            pieces = f"{each:.1f} tokens a character" if each > _SYLLABLES else "single letters"
-            return f"the model's tokenizer does not know the words of the {name}: it cuts them into {pieces}"
-    return None
+    """What is wrong where a tokenizer does not know the scripts that some of these texts are written in; else None."""
+    by_script = _words_by_script([text[:_CHARACTERS] for text in texts[:: len(texts) // _ROWS + 1]])
+    problems = (_problem(script, words, tokenizer) for script, words in by_script.items())
+    return "; ".join(filter(None, problems)) or None
 
 
-def _sample(texts: Sequence[str]) -> Iterator[str]:
-    return (text[:_CHARACTERS] for text in texts[:: len(texts) // _ROWS + 1])
+def _problem(script: str, words: Sequence[str], tokenizer: Any) -> str:
+    """What a tokenizer makes of the words of a script, where it does not know it."""
+    found = _judged(words[:: len(words) // _WORDS + 1], tokenizer)
+    name = f"{script} text" if script in (CHINESE, JAPANESE, KOREAN) else f"text in {script} script"
+    if found.unknown > _MANY_UNKNOWN * found.characters:
+        return f"{found.unknown / found.characters:.0%} of the {name} is unknown to the model's tokenizer"
+    each = found.tokens / max(found.characters, 1)
+    falls_apart = each > (_SYLLABLES if script in _SYLLABIC else _LETTERS)
+    if found.characters < _FEWEST or not falls_apart or _cuts_english(tokenizer):
+        return ""
+    pieces = f"{each:.1f} tokens per character" if each > _SYLLABLES else "single letters"
+    return f"the model's tokenizer does not know the words of the {name}: it cuts them into {pieces}"
 
 
-def _words_by_script(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Words by their script, those that are too short to tell left out. Chinese characters may be Japanese."""
+def _words_by_script(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Words of each script that enough of the texts are mainly written in. Chinese characters may be Japanese."""
     found: dict[str, list[str]] = {}
-    for script, word in chain.from_iterable(map(_words, texts)):
-        if len(word) >= _SHORTEST or script in _SYLLABIC:
-            found.setdefault(script, []).append(word)
+    rows: Counter[str] = Counter()
+    for text in texts:
+        letters: Counter[str] = Counter()
+        for script, word in _words(text):
+            letters[script] += len(word)
+            if len(word) >= _SHORTEST or script in _SYLLABIC:
+                found.setdefault(script, []).append(word)
+        rows.update(script for script, _ in letters.most_common(1))
     if JAPANESE in found:
         found[JAPANESE] += found.pop(CHINESE, [])
-    return found
+        rows[JAPANESE] += rows.pop(CHINESE, 0)
+    return {script: words for script, words in found.items() if rows[script] > _LEAST_SHARE * len(texts)}
 
 
 def _words(text: str) -> Iterator[tuple[str, str]]:

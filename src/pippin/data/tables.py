@@ -183,7 +183,7 @@ def column_names(header: Iterable[str], origin: str) -> list[str]:
     names = [name.strip() or f"unnamed {place}" for place, name in enumerate(header, 1)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise PippinError(f"{origin}: the column name {listed(twice)} stands twice in the first line. Rename one.")
+        raise PippinError(f"{origin}: the first line has the column name {listed(twice)} twice. Rename one.")
     return names
 
 
@@ -238,8 +238,10 @@ def _check_readable(path: Path) -> None:
     if path.is_symlink() and not path.exists():
         raise PippinError(f"{path} is a link that leads to no file ({os.readlink(path)}). Name the file itself.")
     if not path.exists():
-        here = [name.name for name in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise PippinError(f"{path}: there is no such file.{nearest(path.name, here)}")
+        here = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+        # An ending that they have in common makes no names alike.
+        alike = [name for name in here if Path(name).stem == path.stem or nearest(path.stem, [Path(name).stem])]
+        raise PippinError(f"{path}: there is no such file.{nearest(path.name, alike)}")
     if path.is_dir():
         raise PippinError(f"{path} is a folder; name a file in it, such as {path / 'train.csv'}.")
     kind = odd_kind(path)

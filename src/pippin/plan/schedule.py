@@ -117,7 +117,7 @@ def _choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Cho
     if not asked and recipe.is_classic:
         return Choice("", HUGGING_FACE)
     if not asked:
-        return Choice("", "its learning rate has decayed to 0, and small validation sets mislead")
+        return Choice("", "a small validation set can't tell which epoch is best")
     if not evaluates:
         raise PippinError(
             f"{asked[0]} needs evaluations while training: add --eval_strategy epoch, "
@@ -130,12 +130,12 @@ def _choose_best_metric(recipe: Recipe, task: TaskFacts, evaluates: bool) -> Cho
         return Choice(name, "as requested")
     if recipe.is_classic:
         return Choice("loss", HUGGING_FACE)
-    return Choice(task.main_metric, "the task's own")
+    return Choice(task.main_metric, "the task's main metric")
 
 
 def _choose_patience(recipe: Recipe) -> Choice[int]:
     if recipe.early_stopping_patience is not None:
-        return Choice(recipe.early_stopping_patience, "without improvement end the run; a tie is no improvement")
+        return Choice(recipe.early_stopping_patience, "without improvement stop the run; a tie is no improvement")
     return Choice(0, "never stops early")
 
 

@@ -59,7 +59,7 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
         if type(value) is int and abs(value) >= _LARGEST:
             yield f"{said[name]}: {shown(value)} is too large a number."
         elif value is not None and not holds(value):
-            yield f"{said[name]}: {shown(value)} must be {wanted}."
+            yield f"{said[name]}: {_as_typed(value)} must be {wanted}."
     for group, why in _EXCLUSIVE:
         present = [said[name] for name in group if values.get(name) not in (None, False, 0)]
         if len(present) > 1:
@@ -103,6 +103,17 @@ def remarks(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
                     f"{said[name]} has no effect without --load_best_model_at_end, --early_stopping_patience, "
                     "--save_strategy best or --lr_scheduler_type reduce_lr_on_plateau."
                 )
+
+
+def _as_typed(value: Any) -> str:
+    """A value of the right kind, as a person would write it.
+
+    >>> [_as_typed(value) for value in (-1.0, ("a", "b"), "core")]
+    ['-1', 'a,b', "'core'"]
+    """
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
 _EXCLUSIVE = [

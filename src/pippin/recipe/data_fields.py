@@ -8,17 +8,17 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True)
 class DataFields:
     data: str | None = None
-    """The positional FILE or FOLDER of `pippin train`: CSV, TSV (or .txt), JSON, JSONL, Parquet, or a folder of such.
-    Default: the built-in questions."""
+    """The positional FILE or FOLDER of `pippin train`: CSV, TSV, TXT, JSON, JSONL, Parquet or
+    XLSX (also .gz), or a folder of them. Default: the built-in questions."""
 
     task_name: str | None = None
     """A known task: cola, mnli, mrpc, qnli, qqp, rte, sst2, stsb, wnli (GLUE) or trec."""
 
     data_dir: str | None = None
-    """Folder with the task's files in their publisher's layout. Default: the task is taken from the Hub."""
+    """Folder with the task's original files. Default: download the task from the Hub."""
 
     dataset_name: str | None = None
-    """A data set on the Hub, read through the package `datasets`."""
+    """A data set on the Hub, read with the `datasets` package."""
 
     dataset_config_name: str | None = None
     """The configuration of the Hub data set."""
@@ -33,35 +33,35 @@ class DataFields:
     """File with rows to predict (labels are optional and used for a test score)."""
 
     text_column: tuple[str, ...] = ()
-    """One or two columns that hold the text. Default: found by name and content, and said."""
+    """One or two columns that hold the text. Default: found by name and content; Pippin says which."""
 
     label_column: str | None = None
-    """The column that holds the label. Default: found by name and content, and said."""
+    """The column that holds the label. Default: found by name and content; Pippin says which."""
 
     do_regression: bool | None = None
-    """Treat labels as numbers to predict rather than classes. Default: only where the task says so (stsb)."""
+    """Treat labels as numbers to predict rather than classes. Default: only for the task stsb."""
 
     fine_labels: bool = False
-    """For trec: the fine classes (about 50) instead of the six coarse ones."""
+    """For trec: use the fine classes (about 50) instead of the six coarse ones."""
 
     validation_split: float | None = None
-    """Share of training rows held out when there is no validation file, 0 to 0.5. Default: 0.1; 0 holds none out."""
+    """Share of training rows held out when there is no validation file, 0 to 0.5. Default: 0.1; 0 for none."""
 
     encoding: str = "utf-8"
     """Character encoding of CSV, TSV and JSON files."""
 
     skip_bad_rows: bool = False
-    """Leave out rows without text or label instead of stopping; how many is said."""
+    """Leave out rows without text or label instead of stopping. Pippin reports how many."""
 
     max_seq_length: int = 128
-    """Longest input in tokens; longer texts are cut, and how many is said."""
+    """Longest input in tokens. Longer texts are cut, and Pippin reports how many."""
 
     pad_to_max_length: bool = False
-    """Pad every batch to max_seq_length. Off by default: it changes no result and costs work."""
+    """Pad every batch to max_seq_length. Off by default: slower, with the same results."""
 
     overwrite_cache: bool = False
-    """Make the tokens of large files, and what a frozen part of the model gives for each row, anew instead of taking
-    them from the cache (its folder: PIPPIN_CACHE, or off)."""
+    """Recompute cached tokens and outputs of frozen layers. The variable PIPPIN_CACHE sets the cache's folder, or
+    `off`."""
 
     max_train_samples: int | None = None
     """Use only the first N training rows."""

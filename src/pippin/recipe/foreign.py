@@ -27,7 +27,10 @@ FORMER_NAMES = {
 ALIASES = {**SHORT_NAMES, **FORMER_NAMES}
 
 _IN_MEMORY = "rows are tokenised once and kept in memory, so there is no loader to set up"
-_ONE_PROCESS = "Pippin trains in one process"
+_OWN_SUMS = "Pippin adds up the processes' gradients itself, without DistributedDataParallel"
+_FIRST_WRITES = "of several processes, only the first one prints and writes"
+_SHARDING = ("Pippin has one way to spread a model over several GPUs", "Use --shard.")
+_NO_TPU = ("Pippin doesn't run on TPUs", "")
 _NO_HUB_PUSH = "a run never uploads anything; publish its folder with `hf upload` when you want to"
 _TRACKIO_SPACE = "Pippin itself uploads nothing, so trackio's figures stay on this computer"
 
@@ -53,23 +56,23 @@ NOT_NEEDED = {
     "remove_unused_columns": "only the text and label columns are ever read",
     "length_column_name": "lengths are counted while tokenising",
     "use_cache": "encoders keep no cache while training",
-    "local_rank": _ONE_PROCESS,
-    "log_level_replica": _ONE_PROCESS,
-    "log_on_each_node": _ONE_PROCESS,
-    "save_on_each_node": _ONE_PROCESS,
-    "average_tokens_across_devices": _ONE_PROCESS,
-    "ddp_find_unused_parameters": _ONE_PROCESS,
-    "ddp_bucket_cap_mb": _ONE_PROCESS,
-    "ddp_broadcast_buffers": _ONE_PROCESS,
-    "ddp_static_graph": _ONE_PROCESS,
-    "ddp_timeout": _ONE_PROCESS,
+    "local_rank": "the launcher's environment says which process this is",
+    "log_level_replica": _FIRST_WRITES,
+    "log_on_each_node": _FIRST_WRITES,
+    "save_on_each_node": _FIRST_WRITES,
+    "average_tokens_across_devices": "the loss is always that of the whole batch, over all processes",
+    "ddp_find_unused_parameters": _OWN_SUMS,
+    "ddp_bucket_cap_mb": _OWN_SUMS,
+    "ddp_broadcast_buffers": _OWN_SUMS,
+    "ddp_static_graph": _OWN_SUMS,
+    "ddp_timeout": "a lost process is noticed within seconds",
     "logging_nan_inf_filter": "Pippin never hides a NaN: it stops the run",
     "skip_memory_metrics": "memory is watched at no cost",
     "include_num_input_tokens_seen": "tokens are always counted",
     "include_tokens_per_second": "tokens per second are always shown",
     "eval_accumulation_steps": "predictions leave the device batch by batch already",
     "eval_do_concat_batches": "predictions are always joined",
-    "eval_use_gather_object": _ONE_PROCESS,
+    "eval_use_gather_object": "several processes share an evaluation, and every row counts once",
     "hub_strategy": _NO_HUB_PUSH,
     "hub_private_repo": _NO_HUB_PUSH,
     "hub_always_push": _NO_HUB_PUSH,
@@ -114,16 +117,16 @@ REFUSED = {
         "For the label's column use --label_column.",
     ),
     "accelerator_config": ("Pippin has its own engine and does not use accelerate", ""),
-    "parallelism_config": (_ONE_PROCESS, ""),
-    "ddp_backend": (_ONE_PROCESS, ""),
-    "fsdp": (_ONE_PROCESS, ""),
-    "fsdp_config": (_ONE_PROCESS, ""),
-    "fsdp_min_num_params": (_ONE_PROCESS, ""),
-    "fsdp_transformer_layer_cls_to_wrap": (_ONE_PROCESS, ""),
-    "mp_parameters": (_ONE_PROCESS, ""),
-    "deepspeed": (_ONE_PROCESS, ""),
-    "tpu_num_cores": (_ONE_PROCESS, ""),
-    "tpu_metrics_debug": (_ONE_PROCESS, ""),
+    "parallelism_config": _SHARDING,
+    "ddp_backend": ("the backend follows from the device: nccl for CUDA, else gloo", ""),
+    "fsdp": _SHARDING,
+    "fsdp_config": _SHARDING,
+    "fsdp_min_num_params": _SHARDING,
+    "fsdp_transformer_layer_cls_to_wrap": _SHARDING,
+    "mp_parameters": ("it belonged to SageMaker's model parallelism", ""),
+    "deepspeed": _SHARDING,
+    "tpu_num_cores": _NO_TPU,
+    "tpu_metrics_debug": _NO_TPU,
     "debug": ("transformers' debug hooks belong to its own Trainer", ""),
     "past_index": ("it belonged to models with a memory of past states", ""),
     "torchdynamo": ("it became torch_compile", "Use --torch_compile."),

@@ -30,7 +30,7 @@ class ModelFields:
     """Access token for the Hub. Safer: `hf auth login` or the variable HF_TOKEN. Never written to any file."""
 
     trust_remote_code: bool = False
-    """Accepted as False only: Pippin never runs code that comes with a model."""
+    """Only False is accepted: Pippin never runs code that comes with a model."""
 
     ignore_mismatched_sizes: bool = False
-    """Replace a classification head whose number of classes differs from the data's by a new one."""
+    """Replace a head that has another number of classes than the data."""

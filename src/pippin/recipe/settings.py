@@ -11,9 +11,9 @@ class Settings(TypedDict, total=False):
     task_name: str | None
     """A known task: cola, mnli, mrpc, qnli, qqp, rte, sst2, stsb, wnli (GLUE) or trec."""
     data_dir: str | PathLike[str] | None
-    """Folder with the task's files in their publisher's layout. Default: the task is taken from the Hub."""
+    """Folder with the task's original files. Default: download the task from the Hub."""
     dataset_name: str | None
-    """A data set on the Hub, read through the package `datasets`."""
+    """A data set on the Hub, read with the `datasets` package."""
     dataset_config_name: str | None
     """The configuration of the Hub data set."""
     train_file: str | PathLike[str] | None
@@ -23,26 +23,26 @@ class Settings(TypedDict, total=False):
     test_file: str | PathLike[str] | None
     """File with rows to predict (labels are optional and used for a test score)."""
     text_column: str | Sequence[str] | None
-    """One or two columns that hold the text. Default: found by name and content, and said."""
+    """One or two columns that hold the text. Default: found by name and content; Pippin says which."""
     label_column: str | None
-    """The column that holds the label. Default: found by name and content, and said."""
+    """The column that holds the label. Default: found by name and content; Pippin says which."""
     do_regression: bool | None
-    """Treat labels as numbers to predict rather than classes. Default: only where the task says so (stsb)."""
+    """Treat labels as numbers to predict rather than classes. Default: only for the task stsb."""
     fine_labels: bool
-    """For trec: the fine classes (about 50) instead of the six coarse ones."""
+    """For trec: use the fine classes (about 50) instead of the six coarse ones."""
     validation_split: float | None
-    """Share of training rows held out when there is no validation file, 0 to 0.5. Default: 0.1; 0 holds none out."""
+    """Share of training rows held out when there is no validation file, 0 to 0.5. Default: 0.1; 0 for none."""
     encoding: str
     """Character encoding of CSV, TSV and JSON files."""
     skip_bad_rows: bool
-    """Leave out rows without text or label instead of stopping; how many is said."""
+    """Leave out rows without text or label instead of stopping. Pippin reports how many."""
     max_seq_length: int
-    """Longest input in tokens; longer texts are cut, and how many is said."""
+    """Longest input in tokens. Longer texts are cut, and Pippin reports how many."""
     pad_to_max_length: bool
-    """Pad every batch to max_seq_length. Off by default: it changes no result and costs work."""
+    """Pad every batch to max_seq_length. Off by default: slower, with the same results."""
     overwrite_cache: bool
-    """Make the tokens of large files, and what a frozen part of the model gives for each row, anew instead of taking
-    them from the cache (its folder: PIPPIN_CACHE, or off)."""
+    """Recompute cached tokens and outputs of frozen layers. The variable PIPPIN_CACHE sets the cache's folder, or
+    `off`."""
     max_train_samples: int | None
     """Use only the first N training rows."""
     max_eval_samples: int | None
@@ -65,24 +65,24 @@ class Settings(TypedDict, total=False):
     token: str | None
     """Access token for the Hub. Safer: `hf auth login` or the variable HF_TOKEN. Never written to any file."""
     trust_remote_code: bool
-    """Accepted as False only: Pippin never runs code that comes with a model."""
+    """Only False is accepted: Pippin never runs code that comes with a model."""
     ignore_mismatched_sizes: bool
-    """Replace a classification head whose number of classes differs from the data's by a new one."""
+    """Replace a head that has another number of classes than the data."""
     learning_rate: float | None
-    """Peak learning rate. Default: follows from the model, the data and the batch; 5e-5 with do_train=True."""
+    """Peak learning rate. Default: chosen from the model, the data and the batch; 5e-5 with do_train=True."""
     head_learning_rate: float | None
-    """Peak learning rate of the new head. Default: follows from the classes; learning_rate with do_train=True."""
+    """Peak learning rate of the new head. Default: chosen from the classes; learning_rate with do_train=True."""
     num_train_epochs: float | None
-    """Passes over the training rows; fractions allowed. Default: follows from the data; 3 with do_train=True."""
+    """Passes over the training rows; fractions allowed. Default: chosen from the data; 3 with do_train=True."""
     max_steps: int
     """Optimiser steps; overrides num_train_epochs when above 0."""
     batch_size: int | None
-    """Rows per training step, over all processes (times gradient_accumulation_steps). Default: follows from the data,
-    not from the number of processes."""
+    """Rows per training step, over all processes (times gradient_accumulation_steps). Default: chosen from the data,
+    whatever the number of processes."""
     per_device_train_batch_size: int | None
     """The same for each process, as Hugging Face counts: 8 with do_train=True."""
     per_device_eval_batch_size: int | None
-    """Most rows per evaluation batch. Default: by tokens, since it changes no result."""
+    """Most rows per evaluation batch. Default: as many as fit into a fixed number of tokens. It changes no result."""
     gradient_accumulation_steps: int
     """Micro-batches per optimiser step. The gradient equals that of the whole batch exactly."""
     lr_scheduler_type: Literal[
@@ -104,7 +104,7 @@ class Settings(TypedDict, total=False):
     warmup_steps: float | None
     """Steps of rising learning rate; below 1, a share of all steps. Default: 0.1 of the steps; 0 with do_train=True."""
     warmup_ratio: float | None
-    """The older way to say warmup_steps as a share of all steps, 0 to 1."""
+    """Another way to give warmup_steps as a share of all steps, 0 to 1."""
     optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"]
     """Optimiser, by the name that transformers gives it."""
     optim_state: Literal["fp32", "bf16"]
@@ -124,19 +124,19 @@ class Settings(TypedDict, total=False):
     neftune_noise_alpha: float | None
     """NEFTune noise on the embeddings while training."""
     freeze: str | None
-    """Leave a part of the model as it is. `core`: only the head is trained, in seconds where there is little data. A
-    number: the embeddings and so many of the lowest layers. What is frozen runs without dropout."""
+    """Don't train a part of the model. `core`: train the head only, which takes seconds on little data. A number:
+    freeze the embeddings and that many of the lowest layers. Frozen layers run without dropout."""
     unfreeze: int | None
-    """The reverse of freeze: train only so many of the highest layers, and the head."""
+    """The opposite of freeze: train only this many of the highest layers, and the head."""
     train_only: Literal["head"] | None
-    """`head`: another name for freeze core."""
+    """`head`: another name for freeze="core"."""
     cache_frozen: bool
-    """Run each row through what is frozen once, and keep the result for all epochs, evaluations and later runs. Off: in
-    every step anew, to the same end (on the CPU bit for bit, unless rows are padded)."""
+    """Compute the frozen layers once for each row, and keep the result for all epochs, evaluations and later runs. Off:
+    recompute in every step, with the same result (bit for bit on the CPU, unless rows are padded)."""
     train_sampling_strategy: Literal["windows", "random", "sequential", "group_by_length"] | None
     """Order of rows: `windows` shuffles, then groups like lengths within windows of batches (least padding); `random`
-    and `sequential` as named; `group_by_length` is another name for windows. Default: windows, or random where nothing
-    is padded at all."""
+    and `sequential` as named; `group_by_length` is another name for windows. Default: windows, or random if nothing is
+    padded."""
     dataloader_drop_last: bool
     """Leave out the last batch of an epoch when it is short."""
     seed: int
@@ -144,7 +144,7 @@ class Settings(TypedDict, total=False):
     data_seed: int | None
     """Seed of the split and the order of rows. Default: seed."""
     full_determinism: bool
-    """Ask torch for deterministic kernels; slower, and an error where there is none."""
+    """Ask torch for deterministic kernels: slower, and an error if there is none."""
     eval_strategy: Literal["no", "steps", "epoch"] | None
     """When to evaluate while training. Default: every epoch; `no` with do_train=True."""
     eval_steps: float | None
@@ -156,7 +156,7 @@ class Settings(TypedDict, total=False):
     load_best_model_at_end: bool
     """Keep the best evaluated model rather than the last."""
     metric_for_best_model: str | None
-    """Metric that decides which is best. Default: the task's own; `loss` with do_train=True."""
+    """Metric that decides which model is best. Default: the task's main metric; `loss` with do_train=True."""
     greater_is_better: bool | None
     """Whether a larger metric is better. Default: yes, except for loss and errors."""
     early_stopping_patience: int | None
@@ -165,16 +165,16 @@ class Settings(TypedDict, total=False):
     early_stopping_threshold: float
     """Least gain in the metric that counts as an improvement."""
     do_train: bool
-    """Train. Naming any of do_train, do_eval, do_predict means: exactly those, with Hugging Face's defaults. Naming
-    none means: train, evaluate, and predict where there is a test file, with Pippin's own choices."""
+    """Train. If you name any of do_train, do_eval and do_predict, Pippin does only those, with Hugging Face's defaults.
+    If you name none, it trains, evaluates, and predicts the test file if there is one, with its own choices."""
     do_eval: bool
     """Evaluate on the validation rows."""
     do_predict: bool
     """Predict the test rows."""
     output_dir: str | PathLike[str] | None
-    """Folder of the run. Default: runs/NAME, numbered when taken."""
+    """Folder of the run. Default: runs/NAME, with a number added if it exists."""
     overwrite_output_dir: bool
-    """Start anew in a folder that Pippin wrote. Other folders are never touched."""
+    """Replace an earlier run in that folder. Folders that Pippin did not write are never touched."""
     run_name: str | None
     """Name of the run in its report. Default: the folder's name."""
     device: str | None
@@ -182,75 +182,75 @@ class Settings(TypedDict, total=False):
     use_cpu: bool
     """Train on the CPU even when there is a GPU."""
     processes: int | None
-    """Train in so many processes on this computer, which share the rows of every step. Default: one."""
+    """Train in this many processes on this computer, which share the rows of every step. Default: one."""
     hosts: str | Sequence[str] | None
-    """Train on these computers, one process on each, started over ssh: names as ssh takes them, with this computer's
-    (or localhost) among them. Rows and weights are sent from here."""
+    """Train on these computers, with one process on each, started over ssh. Give the names that you give to ssh, and
+    include this computer (or localhost): it sends rows and weights to the others."""
     shard: bool
-    """Spread weights, gradients and optimiser state over the processes (torch's fully_shard), for models that do not
-    fit on one CUDA card. Default: each process holds all of them."""
+    """Spread weights, gradients and optimiser state over the processes (torch's fully_shard), for models that don't fit
+    on one CUDA card. Default: each process holds all of them."""
     reduce: Literal["exact", "fast"] | None
-    """How several processes add up their gradients. `exact`: in a fixed order, so that the weights do not depend on
-    their number. `fast`: as is quickest. Default: exact on CPUs and Apple GPUs, fast on CUDA."""
+    """How several processes add up their gradients. `exact`: in a fixed order, so the weights don't depend on the
+    number of processes. `fast`: in any order. Default: exact on CPUs and Apple GPUs, fast on CUDA."""
     mps_fallback: Literal["on", "off"]
-    """Operators that the Apple GPU lacks: `on` runs them on the CPU, with copies; `off` stops with their name."""
+    """Operators that the Apple GPU lacks: `on` runs them on the CPU, with copies; `off` stops and names them."""
     verify: Literal["short", "off"] | None
-    """Before training, compare a few short rows on the GPU with the CPU (`short`), and stop where they differ by more
-    than rounding; or do not (`off`). Default: short on the Apple GPU, off elsewhere."""
+    """`short`: before training, compare the GPU with the CPU on a few short rows, and stop if they differ by more than
+    rounding. `off`: don't. Default: short on the Apple GPU, off elsewhere."""
     keep_awake: bool
-    """Keep a Mac from falling asleep while it trains (caffeinate -i). A closed lid still puts a laptop to sleep."""
+    """Keep a Mac awake while it trains (caffeinate -i). Closing the lid still puts a laptop to sleep."""
     bf16: bool | None
-    """Mixed precision with bfloat16 (weights stay fp32). Default: on CUDA cards that have it; false: all in fp32."""
+    """Mixed precision with bfloat16 (weights stay fp32). Default: on for CUDA cards that have it; false: all fp32."""
     fp16: bool
     """Mixed precision with float16 and a loss scaler (CUDA)."""
     tf32: bool | None
     """TF32 for fp32 matrix products on CUDA. Default: off."""
     torch_compile: bool | None
-    """Compile the model with torch.compile. Default, and when on: where the rest of the run repays it; false: never."""
+    """Compile the model with torch.compile. By default, only if the rest of the run repays it; false: never."""
     gradient_checkpointing: bool
     """Recompute activations in the backward pass: less memory, slower steps."""
     gradient_checkpointing_kwargs: dict[str, Any] | None
     """Arguments of gradient checkpointing, as JSON."""
     memory_limit: float | None
-    """Memory of the device that the job may use, in GB (on the CPU: of the whole process). Default: what is free. Where
-    it is little, micro-batches get smaller and activations are recomputed, with the same gradient."""
+    """Memory that the job may use, in GB (on the CPU: for the whole process). Default: what is free. If that is little,
+    micro-batches get smaller and activations are recomputed, with the same gradient."""
     force: bool
-    """Try a job that needs more memory than there is, by a forecast, instead of refusing it."""
+    """Start a job even if the forecast says that it doesn't fit into memory."""
     torch_empty_cache_steps: int | None
     """Empty the device's cache every N steps."""
     logging_strategy: Literal["no", "steps", "epoch"]
     """When to log the loss: every logging_steps, every epoch, or never."""
     logging_steps: float | None
-    """Steps between log lines; below 1, a share of all steps. Default: about twenty lines a run."""
+    """Steps between log lines; below 1, a share of all steps. Default: about twenty lines per run."""
     logging_first_step: bool
     """Log the first step too."""
     report_to: str | Sequence[str] | None
-    """Trackers that get the figures too, each through its own library: one or several. wandb, mlflow and trackio read
-    their own environment variables; a run never waits for them. Default: none."""
+    """Trackers that get the figures too: one or several. wandb, mlflow and trackio read their own variables from the
+    environment. A run never waits for them. Default: none."""
     logging_dir: str | PathLike[str] | None
     """Folder for TensorBoard's files. Default: TENSORBOARD_LOGGING_DIR, else tensorboard/DATE in the run's folder, so
     that `tensorboard --logdir` with that folder or one above it shows the run."""
     project: str
     """Project in wandb (where WANDB_PROJECT names none) and in trackio."""
     disable_tqdm: bool
-    """Plain lines instead of the live progress bar, as where the output is no terminal or CI is set."""
+    """Print plain lines instead of a progress bar. Default: only if the output is not a terminal, or CI is set."""
     log_level: Literal["passive", "debug", "info", "warning", "error", "critical"]
     """How much transformers and Pippin say; warning and above hide the plan and the progress."""
     save_strategy: Literal["no", "steps", "epoch", "best"] | None
-    """When to save a checkpoint, from which the run can go on. Default: every few minutes (save_minutes), when
-    interrupted, and at the end where more than a minute would be lost; removed when the run is finished. Those that are
-    asked for stay."""
+    """When to save a checkpoint that the run can continue from. Default: every few minutes (save_minutes), when
+    interrupted, and at the end if more than a minute would be lost; removed once the run is finished. Checkpoints that
+    you ask for are kept."""
     save_steps: float | None
-    """Steps between checkpoints; below 1, a share of all steps. Naming it means save_strategy steps. There: 500."""
+    """Steps between checkpoints; below 1, a share of all steps. Implies save_strategy steps, whose default is 500."""
     save_minutes: float
-    """Minutes between checkpoints where no save_strategy is named: no more than this is ever lost. 0 for none."""
+    """Minutes between checkpoints if no save_strategy is given: no more than this is ever lost. 0 for none."""
     save_total_limit: int | None
-    """Checkpoints to keep, the newest ones; the best one stays besides. Default: 1."""
+    """How many of the newest checkpoints to keep, besides the best one. Default: 1."""
     resume: bool
-    """Go on where an unfinished run in output_dir stopped, to the same result as if it never had; from the start where
-    nothing was saved yet."""
+    """Continue an unfinished run in output_dir, to the same result as if it had never stopped. If nothing was saved,
+    start from the beginning."""
     resume_from_checkpoint: bool | str | PathLike[str] | None
-    """As resume: True for the newest good checkpoint, or the folder of one."""
+    """Like resume: True for the newest good checkpoint, or the folder of one."""
     model: str | PathLike[str] | None
     """Short for model_name_or_path."""
     lr: float | None

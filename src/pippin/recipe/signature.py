@@ -71,22 +71,24 @@ def in_python(text: str) -> str:
 
     >>> in_python("Add --skip_bad_rows, --text_column NAME or --validation_split 0. With --do_train: 8")
     'Add skip_bad_rows=True, text_column=NAME or validation_split=0. With do_train=True: 8'
-    >>> in_python("Try --mps_fallback on, or leave --device out")
-    'Try mps_fallback="on", or leave device out'
+    >>> in_python("Try --mps_fallback on, --freeze core, or leave --device out")
+    'Try mps_fallback="on", freeze="core", or leave device out'
+    >>> in_python("Try more epochs (--epochs) or --lr 0.001; pippin predict --text x")
+    'Try more epochs (epochs) or lr=0.001; pippin predict --text x'
     """
     fields = recipe_fields()
 
     def keyword(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
-        if name not in fields:
+        field, rest = fields.get(SHORT_NAMES.get(name, name)), f" {value}" if value else ""
+        if field is None:
             return found[0]
-        field, rest = fields[name], f" {value}" if value else ""
         if field.kind is bool:
             return f"{name}=True{rest}"
         if value and _PLAIN_VALUE.fullmatch(value):
             return f"{name}={value}"
         is_judged = text.startswith(":", found.end())  # as in "--device gpu: there is no such device"
-        if value and (is_judged or value in (field.choices or ())):
+        if value and (is_judged or value in (*(field.choices or ()), "core")):
             return f'{name}="{value}"'
         return name + rest
 

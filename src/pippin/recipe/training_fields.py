@@ -11,26 +11,26 @@ Interval = Literal["no", "steps", "epoch"]
 @dataclass(frozen=True, kw_only=True)
 class TrainingFields:
     learning_rate: float | None = None
-    """Peak learning rate. Default: follows from the model, the data and the batch; 5e-5 with --do_train."""
+    """Peak learning rate. Default: chosen from the model, the data and the batch; 5e-5 with --do_train."""
 
     head_learning_rate: float | None = None
-    """Peak learning rate of the new head. Default: follows from the classes; learning_rate with --do_train."""
+    """Peak learning rate of the new head. Default: chosen from the classes; learning_rate with --do_train."""
 
     num_train_epochs: float | None = None
-    """Passes over the training rows; fractions allowed. Default: follows from the data; 3 with --do_train."""
+    """Passes over the training rows; fractions allowed. Default: chosen from the data; 3 with --do_train."""
 
     max_steps: int = -1
     """Optimiser steps; overrides num_train_epochs when above 0."""
 
     batch_size: int | None = None
-    """Rows per training step, over all processes (times gradient_accumulation_steps). Default: follows from the data,
-    not from the number of processes."""
+    """Rows per training step, over all processes (times gradient_accumulation_steps). Default: chosen from the data,
+    whatever the number of processes."""
 
     per_device_train_batch_size: int | None = None
     """The same for each process, as Hugging Face counts: 8 with --do_train."""
 
     per_device_eval_batch_size: int | None = None
-    """Most rows per evaluation batch. Default: by tokens, since it changes no result."""
+    """Most rows per evaluation batch. Default: as many as fit into a fixed number of tokens. It changes no result."""
 
     gradient_accumulation_steps: int = 1
     """Micro-batches per optimiser step. The gradient equals that of the whole batch exactly."""
@@ -57,7 +57,7 @@ class TrainingFields:
     """Steps of rising learning rate; below 1, a share of all steps. Default: 0.1 of the steps; 0 with --do_train."""
 
     warmup_ratio: float | None = None
-    """The older way to say warmup_steps as a share of all steps, 0 to 1."""
+    """Another way to give warmup_steps as a share of all steps, 0 to 1."""
 
     optim: Literal["adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adagrad", "rmsprop"] = "adamw_torch_fused"
     """Optimiser, by the name that transformers gives it."""
@@ -87,23 +87,23 @@ class TrainingFields:
     """NEFTune noise on the embeddings while training."""
 
     freeze: str | None = None
-    """Leave a part of the model as it is. `core`: only the head is trained, in seconds where there is little data. A
-    number: the embeddings and so many of the lowest layers. What is frozen runs without dropout."""
+    """Don't train a part of the model. `core`: train the head only, which takes seconds on little data. A number:
+    freeze the embeddings and that many of the lowest layers. Frozen layers run without dropout."""
 
     unfreeze: int | None = None
-    """The reverse of freeze: train only so many of the highest layers, and the head."""
+    """The opposite of freeze: train only this many of the highest layers, and the head."""
 
     train_only: Literal["head"] | None = None
     """`head`: another name for --freeze core."""
 
     cache_frozen: bool = True
-    """Run each row through what is frozen once, and keep the result for all epochs, evaluations and later runs. Off:
-    in every step anew, to the same end (on the CPU bit for bit, unless rows are padded)."""
+    """Compute the frozen layers once for each row, and keep the result for all epochs, evaluations and later runs. Off:
+    recompute in every step, with the same result (bit for bit on the CPU, unless rows are padded)."""
 
     train_sampling_strategy: Literal["windows", "random", "sequential", "group_by_length"] | None = None
     """Order of rows: `windows` shuffles, then groups like lengths within windows of batches (least padding);
     `random` and `sequential` as named; `group_by_length` is another name for windows. Default: windows, or random
-    where nothing is padded at all."""
+    if nothing is padded."""
 
     dataloader_drop_last: bool = False
     """Leave out the last batch of an epoch when it is short."""
@@ -115,7 +115,7 @@ class TrainingFields:
     """Seed of the split and the order of rows. Default: seed."""
 
     full_determinism: bool = False
-    """Ask torch for deterministic kernels; slower, and an error where there is none."""
+    """Ask torch for deterministic kernels: slower, and an error if there is none."""
 
     eval_strategy: Interval | None = None
     """When to evaluate while training. Default: every epoch; `no` with --do_train."""
@@ -133,7 +133,7 @@ class TrainingFields:
     """Keep the best evaluated model rather than the last."""
 
     metric_for_best_model: str | None = None
-    """Metric that decides which is best. Default: the task's own; `loss` with --do_train."""
+    """Metric that decides which model is best. Default: the task's main metric; `loss` with --do_train."""
 
     greater_is_better: bool | None = None
     """Whether a larger metric is better. Default: yes, except for loss and errors."""

@@ -14,6 +14,7 @@ from pippin.errors import PippinError
 from pippin.report.page.history import read_history
 from pippin.report.page.metric_names import loss_last
 from pippin.report.page.run_page import NAME as PAGE
+from pippin.report.report import scores
 from pippin.runs.checkpoints.lock import is_in_use
 from pippin.runs.folder import CHECKPOINTS, EVENTS, is_page
 from pippin.runs.record import NAME as RECORD
@@ -42,6 +43,8 @@ class ListedRun:
     steps: int
     scores: dict[str, float]
     """Of the test rows where it has any, else of the validation rows, the loss last."""
+    baselines: dict[str, float]
+    """What the simplest answer to every one of these rows would score."""
     scored_on: str
     """`test`, `validation`, or nothing."""
     scored_at: int | None
@@ -112,7 +115,7 @@ def _listed(folder: Path, path: Path, run: Run) -> ListedRun:
         seconds, step = history.seconds, history.step
         results = history.evaluations[-1] if history.evaluations else {}
     found = {title: loss_last(results, split) for split, title in (("test", "test"), ("eval", "validation"))}
-    scored_on = next((title for title, scores in found.items() if scores), "")
+    scored_on = next((title for title, values in found.items() if values), "")
     at = results.get("step") if scored_on and not run.is_finished else None
     return ListedRun(
         name=str(path.relative_to(folder)) if path != folder else path.resolve().name,
@@ -126,6 +129,7 @@ def _listed(folder: Path, path: Path, run: Run) -> ListedRun:
         step=step,
         steps=run.plan.schedule.steps.value,
         scores=found.get(scored_on, {}),
+        baselines=scores(run.data.baselines, "test" if scored_on == "test" else "eval"),
         scored_on=scored_on,
         scored_at=int(at) if at is not None and math.isfinite(at) else None,
         resume="" if status in ("finished", "running") else f"pippin resume {shlex.quote(str(path))}",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
 from pippin.data.encoding import EncodedSplits
 from pippin.engine.inference import Evaluation
 from pippin.engine.loop import Outcome
 from pippin.report.report import Report
+from pippin.runs.data_card import baseline_scores, baselines, metric_suffix
 from pippin.tasks.base import Dataset
 
 
@@ -30,12 +29,8 @@ def evaluation_results(evaluations: dict[str, Evaluation], prefix: str) -> dict[
     """What eval_results.json holds; the keys of MNLI's second set end in _mm."""
     results: dict[str, float] = {}
     for name, evaluation in evaluations.items():
-        results |= evaluation.results(prefix, _suffix(name))
+        results |= evaluation.results(prefix, metric_suffix(name))
     return results
-
-
-def _suffix(split: str) -> str:
-    return "_mm" if split.endswith("_mismatched") else ""
 
 
 def make_report(
@@ -50,7 +45,14 @@ def make_report(
     """The Report; the task shows the test rows where they have labels, else the validation rows."""
     judged_on, judged = next(iter([*tests.items(), *evaluations.items()]), ("", None))
     examples = {**data.validation, **data.test}
-    report = Report(
+    scorers = {
+        (prefix, split): each.scorer
+        for prefix, found in (("eval", evaluations), ("test", tests))
+        for split, each in found.items()
+    }
+    easy = {place: each for place, each in baselines(data.task, rows).items() if place in scorers}
+    remarks = (scorers[place].remarks(place[1].replace("_", " "), each) for place, each in easy.items())
+    return Report(
         folder=folder,
         results=results,
         main_metric=data.task.main_metric,
@@ -59,27 +61,11 @@ def make_report(
         stopped_early=bool(outcome and outcome.stopped_early),
         peak_memory=outcome.peak_memory if outcome else 0,
         saving_seconds=round(outcome.saving_seconds, 3) if outcome else 0.0,
+        baselines=baseline_scores(easy),
+        baseline_answer=next((each.answer for each in easy.values()), ""),
+        remarks=tuple(next(filter(None, remarks), ())),
         parts=judged.scorer.parts(examples[judged_on], data.columns, judged_on) if judged else (),
     )
-    return _with_baselines(report, rows, evaluations, tests)
-
-
-def _with_baselines(
-    report: Report, rows: EncodedSplits, evaluations: dict[str, Evaluation], tests: dict[str, Evaluation]
-) -> Report:
-    """The report with what the simplest answer would score, and remarks on the first split that calls for some."""
-    encoded = {**rows.validation, **rows.test}
-    judged = [("eval", *each) for each in evaluations.items()] + [("test", *each) for each in tests.items()]
-    if not judged:
-        return report
-    reference = rows.train or encoded[judged[0][1]]
-    answer, scores, remarks = "", dict[str, float](), list[str]()
-    for prefix, split, evaluation in judged:
-        baseline = evaluation.scorer.baseline(reference)
-        answer = baseline.answer
-        scores |= {f"{prefix}_{name}{_suffix(split)}": value for name, value in baseline.metrics.items()}
-        remarks = remarks or evaluation.scorer.remarks(split.replace("_", " "), baseline)
-    return replace(report, baselines=scores, baseline_answer=answer, remarks=tuple(remarks))
 
 
 def count_flops(model: torch.nn.Module, tokens: int) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from pippin.data.batches import padded_lengths, training_order
 from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Plan
-from pippin.tasks.base import Dataset
+from pippin.tasks.base import Baseline, Dataset, Task
 from pippin.tasks.parts import Part
 
 #: Bars of the chart of lengths.
@@ -49,10 +50,15 @@ class DataCard:
     """Texts that were longer than the longest input."""
     padding: float = 0.0
     """Share of the tokens of an epoch that are padding."""
+    baselines: dict[str, float] = field(default_factory=dict)
+    """What the simplest answer to every row would score, under the keys of the results: `eval_accuracy`."""
+    baseline_answer: str = ""
+    """That answer in words: `always answering "common"`."""
 
 
 def data_card(data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
     splits = {"train": data.train, **data.validation, **data.test}
+    judged = baselines(data.task, rows)
     return DataCard(
         name=data.name,
         task=data.task.name,
@@ -67,7 +73,32 @@ def data_card(data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
         lengths=_bins(rows.train.lengths) if rows.train else (),
         cut=sum(split.cut for split in rows.all()),
         padding=round(_padding(plan, rows.train), 4) if rows.train else 0.0,
+        baselines=baseline_scores(judged),
+        baseline_answer=next((each.answer for each in judged.values()), ""),
     )
+
+
+def baselines(task: Task, rows: EncodedSplits) -> dict[tuple[str, str], Baseline]:
+    """The simplest answer to every row, judged on each split that has labels; by `eval` or `test` and its name."""
+    splits = [(("eval", name), each) for name, each in rows.validation.items()]
+    splits += [(("test", name), each) for name, each in rows.test.items()]
+    labelled = {place: each for place, each in splits if each.labels is not None}
+    reference = rows.train or next(iter(labelled.values()), None)
+    return {place: task.scorer(each).baseline(reference) for place, each in labelled.items() if reference}
+
+
+def baseline_scores(judged: Mapping[tuple[str, str], Baseline]) -> dict[str, float]:
+    """Under the keys of the results."""
+    return {
+        f"{prefix}_{name}{metric_suffix(split)}": value
+        for (prefix, split), baseline in judged.items()
+        for name, value in baseline.metrics.items()
+    }
+
+
+def metric_suffix(split: str) -> str:
+    """What the keys of a split's results end in: `_mm` those of MNLI's second set."""
+    return "_mm" if split.endswith("_mismatched") else ""
 
 
 def _bins(lengths: np.ndarray) -> tuple[LengthBin, ...]:

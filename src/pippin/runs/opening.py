@@ -15,6 +15,7 @@ from pippin.runs.folder import CHECKPOINTS, RunFolder
 from pippin.runs.names import checked_path, plain_name
 from pippin.runs.record import Run, read_record
 from pippin.runs.resume import trusted_record
+from pippin.text import local_time
 
 #: Settings that may name a path, which a run reads.
 _INPUTS = (
@@ -49,11 +50,11 @@ def open_folder(recipe: Recipe, data_name: str) -> RunFolder:
         return RunFolder(path, run)
     if run.is_finished or not run.trains:
         raise PippinError(
-            f"--output_dir {path} holds a run of {run.started}. "
+            f"--output_dir {path} holds a run of {local_time(run.started)}. "
             "Add --overwrite_output_dir to replace it, or name another folder."
         )
     raise PippinError(
-        f"--output_dir {path} holds an unfinished run of {run.started}. Add --resume to continue it, or "
+        f"--output_dir {path} holds an unfinished run of {local_time(run.started)}. Add --resume to continue it, or "
         "--overwrite_output_dir to start over."
     )
 

@@ -34,14 +34,15 @@ def changes_since(before: Run, recipe: Recipe, plan: Plan, fingerprint: str, ari
     """What changed since a run was begun; refused where the rest would not belong to its beginning."""
     found = [*_choices(before.plan, plan), *_settings(located(before.recipe, before.directory), recipe)]
     fixed = [words for _, rule, words in found if rule == "fixed"]
-    if before.fingerprint != fingerprint:
+    # Another seed deals other rows for validation, and another length cuts them elsewhere: then that is what changed.
+    if before.fingerprint != fingerprint and not {"order_seed", "max_length"} & {name for name, _, _ in found}:
         fixed.insert(0, "the training or validation rows, or the classes")
     applied = tuple(words for _, rule, words in found if rule == "applied")
     if before.trained and applied:
         fixed.append(f"{applied[0]} (but its training is done)")
     if fixed:
         raise PippinError(
-            f"this run cannot be resumed. Changed since it began: {'; '.join(fixed)}. "
+            f"this run cannot be resumed. Changed since it began: {'; '.join(dict.fromkeys(fixed))}. "
             "Undo that, or start over with --overwrite_output_dir or another --output_dir."
         )
     digits = [words for _, rule, words in found if rule == "digits"]

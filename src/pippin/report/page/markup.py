@@ -12,6 +12,8 @@ from pippin.text import visible
 
 #: Behind these a long name may go on in the next line.
 _JOINTS = re.compile(r"[_/]+")
+#: What a browser would break behind its hyphens, and nobody could read then.
+_FLAG = re.compile(r"(?<![\w-])--?[a-z]\w*")
 
 
 class Html(str):
@@ -46,6 +48,25 @@ def theirs(text: object) -> Html:
     if isinstance(text, Html):
         return text
     return html('<bdi dir="auto">{}</bdi>', Html(_JOINTS.sub(r"\g<0><wbr>", escaped(text))))
+
+
+def shortened(text: str, most: int) -> Html:
+    """The user's name with its middle left out where it is long; the whole of it shows under the pointer.
+
+    >>> shortened("google-bert/bert-base-cased", 14)
+    '<bdi dir="auto" class="name" title="google-bert/bert-base-cased">google-…-cased</bdi>'
+    """
+    cut = text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
+    return html('<bdi dir="auto" class="name" title="{}">{}</bdi>', text, cut)
+
+
+def with_flags(text: object) -> Html:
+    """A sentence of ours, in which no flag is broken at its hyphens.
+
+    >>> with_flags("leave out --epochs")
+    'leave out <span class="flag">--epochs</span>'
+    """
+    return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', escaped(text)))
 
 
 def capital(words: str) -> str:

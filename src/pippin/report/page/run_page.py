@@ -24,10 +24,10 @@ NAME = "report.html"
 def run_page(run: Run, history: History, report: Report | None, folder: str) -> Html:
     """The result first, then the curves, then what it was made of."""
     running = run.status == "started"
-    charts = run_charts(history, running, report)
+    charts = run_charts(history, running, run.data.baselines)
     parts = [
         sections.header(run, history, report, folder),
-        sections.result(history, report),
+        sections.result(run, history, report),
         sections.curves_of(charts),
         parts_of(report),
         sections.happenings(history, report),
@@ -36,7 +36,7 @@ def run_page(run: Run, history: History, report: Report | None, folder: str) -> 
         sections.commands(run, folder),
         sections.versions(run),
     ]
-    return page(run.recipe.run_name or run.data.name, parts, [*charts, *scatter_charts(report)], running)
+    return page(sections.run_title(run, folder), parts, [*charts, *scatter_charts(report)], running)
 
 
 def read_records(folder: Path) -> tuple[Run, History, Report | None]:

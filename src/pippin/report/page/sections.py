@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pippin.recipe.command import train_command
 from pippin.report.page.charts import Chart
 from pippin.report.page.frame import figures_of
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, capital, html, joined, theirs
-from pippin.report.page.metric_names import figure, loss_last, metric_title
+from pippin.report.page.markup import Html, capital, html, joined, theirs, with_flags
+from pippin.report.page.metric_names import figure, is_no_better, loss_last, metric_title
 from pippin.report.page.parts import part_of
 from pippin.report.page.tables import Look, bars, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
-from pippin.text import clock_time, duration, memory
+from pippin.text import clock_time, duration, epochs, local_time, memory
 
 _MOST_HAPPENINGS = 60
 #: How a run that is not finished stands, in words.
@@ -31,12 +34,12 @@ _STOPPED = {
 def header(run: Run, history: History, report: Report | None, folder: str) -> Html:
     """Which run this is, how it stands, and what nobody should miss."""
     return html(
-        "<header><h1>{name}</h1><p>{model} on {data} ({rows} rows) · {device}</p>"
+        "<header><h1>{name}</h1><p>{data} ({rows} rows) · {model} · {device}</p>"
         '<p>{status} {place}<span class="soft">started {started}</span></p>{more}{remarks}</header>',
-        name=theirs(run.recipe.run_name or run.data.name),
+        name=theirs(run_title(run, folder)),
         model=theirs(run.model),
         data=theirs(run.data.name),
-        rows=", ".join(f"{count} {name.replace('_', ' ')}" for name, count in run.data.rows.items()),
+        rows=row_counts(run.data),
         device=_device(run),
         status=status_mark("running" if run.status == "started" else run.status),
         place=_progress_words(history) if run.status == "started" else "",
@@ -46,17 +49,29 @@ def header(run: Run, history: History, report: Report | None, folder: str) -> Ht
     )
 
 
+def run_title(run: Run, folder: str) -> str:
+    """The run's own name, else its folder's."""
+    return run.recipe.run_name or os.path.basename(os.path.abspath(folder)) or run.data.name
+
+
+def row_counts(card: DataCard) -> str:
+    """How many rows each split has: `90 training, 10 validation`."""
+    names = {"train": "training"}
+    return ", ".join(f"{count} {names.get(name, name).replace('_', ' ')}" for name, count in card.rows.items())
+
+
 def status_mark(status: str) -> Html:
     return html('<span class="status {0}">{0}</span>', status)
 
 
 def warning(words: object) -> Html:
-    return html('<p class="warning" dir="auto">{}</p>', words)
+    return html('<p class="warning" dir="auto">{}</p>', with_flags(words))
 
 
 def command(line: str) -> Html:
-    """A line to type; the script adds a button that copies it."""
-    return html('<div class="command"><pre><code>{}</code></pre></div>', line)
+    """A line to type, broken between words alone; the script adds a button that copies it."""
+    words = joined((html("<span>{}</span>", word) for word in line.split(" ")), between=" ")
+    return html('<div class="command"><pre><code>{}</code></pre></div>', words)
 
 
 def _progress_words(history: History) -> Html:
@@ -88,37 +103,62 @@ def _stopped(run: Run, history: History, folder: str) -> Html:
     return html('<div class="warning"><p>{}{}</p><p>To continue it:</p>{}</div>', words, reason, resume)
 
 
-def result(history: History, report: Report | None) -> Html:
+def result(run: Run, history: History, report: Report | None) -> Html:
     """The figures that people look for first."""
     results = report.results if report else {}
-    cards: list[tuple[object, str, str]] = []
-    for split, title in (("test", "test rows"), ("eval", "validation rows")):
-        for name, value in loss_last(results, split).items():
-            baseline = report.baselines.get(f"{split}_{name}") if report else None
-            beside = f" · baseline {figure(baseline)}" if baseline is not None else ""
-            cards.append((figure(value), metric_title(name), title + beside))
-    if not cards and history.evaluations:
+    scored = [*_scores(run, results, "test", "test rows"), *_scores(run, results, "eval", "validation rows")]
+    if not scored and history.evaluations:
         last = history.evaluations[-1]
-        at = f"validation rows, step {figure(last.get('step'), 'g')}"
-        cards += [(figure(value), metric_title(name), at) for name, value in loss_last(last, "eval").items()]
-    if not results and history.logs and "loss" in history.logs[-1]:
-        last = history.logs[-1]
-        cards.append((figure(last["loss"]), "Training loss", f"step {figure(last.get('step'), 'g')}"))
-    if "train_runtime" in results:
-        cards.append((clock_time(results["train_runtime"]), "Training time", f"{results.get('epoch', 0):g} epochs"))
-    if "train_samples_per_second" in results:
-        cards.append((figure(results["train_samples_per_second"], ".0f"), "Rows per second", "training"))
-    if report and report.peak_memory:
-        cards.append((memory(report.peak_memory), "Peak memory", "training"))
+        scored = _scores(run, last, "eval", f"validation rows, step {figure(last.get('step'), 'g')}")
+    cards = [*scored, *_training(history, report)]
     if not cards:
         return html('<p class="soft">Nothing to show yet.</p>')
+    if scored and not cards[0].kind:
+        cards[0] = replace(cards[0], kind="main")
     shown = joined(
-        html('<div class="card{}"><b>{}</b>{}<small>{}</small></div>', "" if place else " main", value, name, about)
-        for place, (value, name, about) in enumerate(cards)
+        html('<div class="card {}"><b>{}</b>{}<small>{}</small></div>', each.kind, each.value, each.name, each.about)
+        for each in cards
     )
-    answer = report.baseline_answer if report and report.baselines else ""
-    note = html('<p class="soft" dir="auto">Baseline: {}.</p>', answer) if answer else ""
+    has_baseline = any("baseline" in each.about for each in scored)
+    note = html('<p class="soft" dir="auto">Baseline: {}.</p>', run.data.baseline_answer) if has_baseline else ""
     return html('<div class="figures">{}</div>{}', shown, note)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    value: str
+    name: str
+    about: str
+    kind: str = ""
+    """`poor` for a score that the simplest answer reaches too."""
+
+
+def _scores(run: Run, results: Mapping[str, Any], split: str, rows: str) -> list[_Tile]:
+    """The metrics of a split, each beside what the simplest answer would score."""
+    tiles = []
+    for name, value in loss_last(results, split).items():
+        baseline = run.data.baselines.get(f"{split}_{name}")
+        is_poor = is_no_better(name, value, baseline)
+        words = "no better than the baseline," if is_poor else "baseline"
+        about = rows if baseline is None else f"{rows} · {words} {figure(baseline)}"
+        tiles.append(_Tile(figure(value), metric_title(name), about, "poor" if is_poor else ""))
+    return tiles
+
+
+def _training(history: History, report: Report | None) -> Iterator[_Tile]:
+    """What the training took, and where it stands while there are no results."""
+    results = report.results if report else {}
+    if not results and history.logs and "loss" in history.logs[-1]:
+        last = history.logs[-1]
+        yield _Tile(figure(last["loss"]), "Training loss", f"step {figure(last.get('step'), 'g')}")
+    if "train_runtime" in results:
+        yield _Tile(clock_time(results["train_runtime"]), "Training time", epochs(results.get("epoch", 0.0)))
+    elif not report and history.seconds:
+        yield _Tile(clock_time(history.seconds), "Training time", "so far")
+    if "train_samples_per_second" in results:
+        yield _Tile(figure(results["train_samples_per_second"], ".0f"), "Rows per second", "training")
+    if report and report.peak_memory:
+        yield _Tile(memory(report.peak_memory), "Peak memory", "training")
 
 
 def curves_of(charts: Sequence[Chart]) -> Html:
@@ -129,7 +169,7 @@ def curves_of(charts: Sequence[Chart]) -> Html:
 def happenings(history: History, report: Report | None) -> Html:
     """What came in between, what ran on the CPU, and what a comparison with it found."""
     items = [
-        html("{} <small>step {}, after {}</small>", capital(each.words), each.step, clock_time(each.seconds))
+        html("{} <small>step {}, after {}</small>", with_flags(capital(each.words)), each.step, clock_time(each.seconds))
         for each in history.happenings
         if each.name != "saved"
     ][-_MOST_HAPPENINGS:]
@@ -148,7 +188,7 @@ def happenings(history: History, report: Report | None) -> Html:
 
 def plan(run: Run) -> Html:
     """Every choice with its reason."""
-    rows = ([capital(name), html("<b>{}</b>", value), why] for name, value, why in plan_rows(run.plan))
+    rows = ([capital(name), html("<b>{}</b>", value), with_flags(why)] for name, value, why in plan_rows(run.plan))
     return section("The plan", table(["Setting", "Value", "Reason"], rows, Look(cards="cards bare")))
 
 
@@ -171,7 +211,7 @@ def commands(run: Run, folder: str) -> Html:
     shown = shlex.quote(folder)
     second = ' --text2 "…"' if len(run.data.text_columns) == 2 else ""
     lines = {
-        "Run it again": train_command(run.recipe),
+        "Run it again": train_command(replace(run.recipe, output_dir=None, overwrite_output_dir=False)),
         "Resume": "" if run.status == "finished" else f"pippin resume {shown}",
         "Predict": f'pippin predict {shown} --text "…"{second}' if run.status == "finished" else "",
         "Rebuild this page": f"pippin report {shown}",
@@ -201,9 +241,8 @@ def section(title: str, body: Html) -> Html:
 
 
 def moment(written: str) -> Html:
-    """A time as run.json has it: in UTC, until the script puts the reader's own in its place."""
-    shown = written[:16].replace("T", " ") + " UTC" if written.endswith("+00:00") else written
-    return html('<time datetime="{}">{}</time>', written, shown)
+    """A time as run.json has it, by this computer's clock until the script puts the reader's own in its place."""
+    return html('<time datetime="{}">{}</time>', written, local_time(written))
 
 
 def _device(run: Run) -> str:

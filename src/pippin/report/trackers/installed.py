@@ -12,7 +12,7 @@ def check_installed(names: tuple[str, ...]) -> None:
     missing = [name for name in names if name != "none" and not _is_installed(name)]
     if missing:
         named = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-        raise PippinError(f"report_to: {named}. Type: pip install {' '.join(missing)}")
+        raise PippinError(f"--report_to: {named}. Type: pip install {' '.join(missing)}")
 
 
 def _is_installed(name: str) -> bool:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pippin.tasks.sequence.task import SequenceTask
 
 _LONGEST_NAME = 60
-#: Of fewer rows one answer may well be right for all.
+#: On fewer rows a model may well do no better by chance.
 _FEWEST_ROWS = 5
 #: Answers that spread by less than this share of what they should are the same number to a person.
 _SAME_NUMBER = 0.01
 #: Numbers further from zero than this are hard to reach in small steps.
 _FAR_FROM_ZERO = 10.0
-_RATE = "another --learning_rate: higher if the training loss hardly fell, lower if it jumped up and down"
+_RATE = "another learning rate (--lr): higher if the training loss hardly fell, lower if it jumped up and down"
 
 
 def baseline_of(task: SequenceTask, reference: np.ndarray, truth: np.ndarray) -> Baseline:
@@ -38,13 +38,15 @@ def remarks_on(
     found, metrics = [], score(task, predictions, truth)
     if "r2" in task.metrics and "r2" not in metrics:
         found.append(f"every one of the {split} rows has the number {truth[0]:g}: r2 is not defined and is left out.")
-    if len(truth) < _FEWEST_ROWS or np.ptp(truth) == 0:
+    if not len(truth) or np.ptp(truth) == 0:
         return found
     name, more = task.main_metric, "more rows"
     reached, easy = metrics[name], baseline.metrics[name]
     if always := _one_answer(task, predictions, truth):
         said = f"the model answers {always} to all {len(truth)} {split} rows, whatever they say."
         more = "more rows of the other classes"
+    elif len(truth) < _FEWEST_ROWS:
+        return found
     elif reached >= easy if name in task.lower_is_better else reached <= easy:
         said = f"{name} {reached:.4f} on the {split} rows is no better than {baseline.answer} ({easy:.4f})."
     else:
@@ -52,7 +54,7 @@ def remarks_on(
     if task.regression:
         far = abs(np.mean(truth, dtype=float)) > _FAR_FROM_ZERO
         more = "numbers scaled to between 0 and 1, more rows" if far else "more rows"
-    return [*found, f"{said} Try {more}, more epochs (--num_train_epochs), or {_RATE}."]
+    return [*found, f"{said} Try {more}, more epochs (--epochs), or {_RATE}."]
 
 
 def _one_answer(task: SequenceTask, predictions: np.ndarray, truth: np.ndarray) -> str:

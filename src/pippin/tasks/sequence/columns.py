@@ -114,7 +114,7 @@ def _label_column(table: Table, recipe: Recipe, task: SequenceTask) -> tuple[str
             if not recipe.text_column:
                 _refuse_missing_header(table)
             return candidates[0], "the only column with few different values"
-    what = f"{listed(candidates)} could all be it" if candidates else "no column is named label or looks like one"
+    what = f"It could be any of {listed(candidates)}" if candidates else "no column is named label or looks like one"
     raise PippinError(
         f"{table.origin}: which column is the label? {what}; the columns are {listed(table.columns)}. "
         f"Add --label_column NAME.{_header_hint(table)}"
@@ -137,7 +137,7 @@ def _text_columns(table: Table, recipe: Recipe, task: SequenceTask, label: str) 
     wordy = [name for name in others if not _looks_like_id(table, name) and _has_letters(table.columns[name])]
     prose = [name for name in wordy if _is_prose(table.columns[name])]
     if not prose and len(wordy) != 1:
-        what = f"{listed(wordy)} could all be it" if wordy else f"none of {listed(table.columns)} looks like one"
+        what = f"It could be any of {listed(wordy)}" if wordy else f"none of {listed(table.columns)} looks like one"
         raise PippinError(
             f"{table.origin}: which column is the text? {what}. Add --text_column NAME.{_header_hint(table)}"
         )

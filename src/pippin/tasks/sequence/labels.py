@@ -135,6 +135,11 @@ def doubts_about_classes(names: tuple[str, ...], words: list[str]) -> list[str]:
         doubts.append(f"the class {marks[0]!r} ({counts[marks[0]]} rows) may stand for a missing label")
     if "-1" in counts and "0" in counts:
         doubts.append(f"the label -1 ({counts['-1']} rows) is treated as a class like the others")
+    numbers = sorted(number for name in names if (number := label_number(name)) is not None)
+    if len(numbers) == len(names) > _FEW_CLASSES and numbers[-1] - numbers[0] >= len(names):
+        doubts.append(
+            f"the labels are {len(names)} different numbers, taken as classes: to predict numbers, add --do_regression"
+        )
     for count, what in ((1, "only one training row"), (0, "no training row")):
         rare = [name for name in names if counts[name] == count]
         if rare:
