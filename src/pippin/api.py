@@ -73,7 +73,7 @@ def train(
                     "with `torchrun --nproc_per_node 4 program.py`: pippin.train takes part."
                 )
         too_late = prepare_environment(reading.recipe.mps_fallback == "on")
-        from pippin.commands.train import take_part
+        from pippin.commands.processes import take_part
         from pippin.report.notebook import terminal_for
 
         place, terminal = place_here(), terminal_for(reading.recipe, quiet)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from pippin.engine.sleep import Clock
+from pippin.engine.sleep import TwoClocks
 
 
-class HandClock(Clock):
+class HandClock(TwoClocks):
     def __init__(self) -> None:
         object.__setattr__(self, "times", {"wall": 1_700_000_000.0, "running": 50.0})
         super().__init__(lambda: self.times["wall"], lambda: self.times["running"])

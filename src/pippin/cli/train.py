@@ -44,7 +44,7 @@ def carry_out(reading: Reading) -> int:
 
             return launch(recipe)
     prepare_environment(recipe.mps_fallback == "on")
-    from pippin.commands.train import take_part
+    from pippin.commands.processes import take_part
     from pippin.report.terminal import Terminal
 
     terminal = Terminal.for_recipe(recipe)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import shlex
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from socket import gethostname
@@ -15,19 +13,17 @@ from typing import TYPE_CHECKING
 
 from pippin.commands.failures.explained import explained, write_here
 from pippin.commands.planning import PlannedJob, plan_job, read_data
-from pippin.commands.sharing import Lead, Member, Orders, check_alike, follow, leading, member_here, threads_for
+from pippin.commands.recording import recorded
+from pippin.commands.sharing import Lead, Member, Orders, leading
 from pippin.disk import disk_words, free_bytes
-from pippin.engine.group import SOLO, FailedProcess, Group, LostProcess, joined
+from pippin.engine.group import SOLO, Group
 from pippin.engine.inference import Evaluation
-from pippin.engine.interrupts import Interrupted
 from pippin.engine.loop import Outcome
 from pippin.engine.seeding import arithmetic, conditions
 from pippin.engine.session import Session, lacking_operators
 from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
-from pippin.machine.launch import Place
-from pippin.machine.probe import probe
 from pippin.models.completeness import Loaded
 from pippin.models.loading import load_model
 from pippin.plan.plan import Choice
@@ -35,21 +31,18 @@ from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
 from pippin.report.card import model_card
 from pippin.report.page.history import read_history
-from pippin.report.page.live import LivePage
 from pippin.report.page.run_page import NAME as REPORT_PAGE
 from pippin.report.page.run_page import run_page
-from pippin.report.progress import TrainingProgress
 from pippin.report.report import NAME as REPORT
 from pippin.report.report import Report, read_report
 from pippin.report.results import evaluation_results, make_report, train_results
 from pippin.report.terminal import Terminal, escape
-from pippin.report.trackers.trackers import Trackers
 from pippin.runs.checkpoints.lock import locked
 from pippin.runs.checkpoints.store import Store
 from pippin.runs.data_card import data_card
 from pippin.runs.events import Events
 from pippin.runs.folder import RunFolder
-from pippin.runs.opening import inputs_of, open_folder
+from pippin.runs.opening import open_folder
 from pippin.runs.predictions import write_predictions
 from pippin.runs.record import Run, now
 from pippin.runs.resume import Start, find_start, named_checkpoint
@@ -59,38 +52,6 @@ from pippin.text import memory
 
 if TYPE_CHECKING:
     import torch
-
-
-def take_part(recipe: Recipe, terminal: Terminal, place: Place) -> Report | None:
-    """The whole job, or this process's part where there are several; returns the Report, None where another has failed.
-
-    Only the first process prints, but for what goes wrong in another alone.
-    """
-    if place.restarts:  # the launcher starts all again when one was lost
-        recipe = replace(recipe, resume=True)
-    with threads_for(recipe, place), joined(place) as group:
-        if group.size == 1:
-            return run_job(recipe, terminal, group)
-        member = member_here(recipe, probe(), place)
-        members = group.gather(member)
-        check_alike(members, recipe.reduce != "fast")
-        if group.is_first:
-            report = None
-            try:
-                report = run_job(recipe, terminal, group, members)
-            finally:
-                with suppress(LostProcess):
-                    group.share(report)
-            return report
-        try:
-            with explained(get_backend(member.device), probe, write_here):
-                follow(group, member.device)
-            return group.share(None)
-        except PippinError as error:
-            if isinstance(error, LostProcess):
-                raise
-            group.give_up()
-            raise FailedProcess(f"{group.name}: {error}") from error
 
 
 def run_job(recipe: Recipe, terminal: Terminal, group: Group = SOLO, members: Sequence[Member] = ()) -> Report:
@@ -153,7 +114,7 @@ def _run(
     # From here on the folder is ours: whatever could be refused has been.
     with (
         disk_words(folder.path, checkpoint_bytes(session.model)),
-        _recorded(folder, job, run, start, changes, terminal) as events,
+        recorded(folder, job, run, start, changes, terminal) as events,
         explained(backend, lambda: job.machine, folder.write, debug=debug),
         lacking_operators(plan, backend, lambda operator: events.emit("fallback", operator=operator)) as lacking,
     ):
@@ -330,51 +291,6 @@ def _verify_first(job: PlannedJob, backend: Backend, terminal: Terminal) -> str:
     from pippin.commands.verify.verify import verify_first  # of no use on the CPU, and it takes a moment
 
     return verify_first(job, backend, terminal.say)
-
-
-@contextmanager
-def _recorded(
-    folder: RunFolder, job: PlannedJob, run: Run, start: Start | None, changes: Changes | None, terminal: Terminal
-) -> Iterator[Events]:
-    """The run's folder with its record written first; whatever happens inside, the record says how it ended."""
-    progress = TrainingProgress(terminal)
-    if start is not None and folder.before is not None:
-        folder.go_on(run, "after training" if start.is_trained else f"from step {start.step}")
-        events = Events(folder.events_path, progress.on_event)
-        events.go_back(start.record.trained.events if start.record.trained else start.state["events"], start.step)
-    else:
-        folder.begin(run, inputs_of(job.recipe))
-        events = Events(folder.events_path, progress.on_event)
-    page = LivePage(folder)
-    events.listen(page.on_event)
-    if job.recipe.wants_training:
-        terminal.say(f"follow it in a browser: {folder.path / REPORT_PAGE}")
-    trackers = Trackers(job.recipe, folder, terminal.warn)
-    events.listen(trackers.on_event)
-    if start is not None:
-        events.emit("resumed", step=start.step, changes=list(changes.applied if changes else ()))
-    try:
-        trackers.open(start.step if start else 0 if folder.resumes else None)
-        yield events
-    except BaseException as error:
-        progress.stop()
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        with suppress(OSError):  # a full disk refuses this too
-            events.emit(status, error=type(error).__name__)
-            folder.update(status=status)
-            page.end()
-        resume = f"To continue: pippin resume {shlex.quote(str(folder.path))}"
-        if isinstance(error, KeyboardInterrupt):
-            words = f"{str(error) or 'stopped at once'}. {resume}"
-            raise Interrupted(words, getattr(error, "signal", signal.SIGINT)) from None
-        if isinstance(error, LostProcess):
-            raise LostProcess(f"{error} {resume}", error.is_explained) from None
-        raise
-    finally:
-        progress.stop()
-        trackers.close()
-        with suppress(OSError):
-            events.close()
 
 
 def _predict(job: PlannedJob, session: Session, folder: RunFolder, terminal: Terminal) -> dict[str, Evaluation]:

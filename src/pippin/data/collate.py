@@ -21,7 +21,7 @@ NO_LABEL = -100
 
 
 @dataclass(frozen=True)
-class Group:
+class LengthGroup:
     """Rows of about one length in a packed batch; attention alone sees them padded to the longest of them."""
 
     first_row: int
@@ -47,7 +47,7 @@ class Packing:
     """The same where only the first token of each row is left: 0, 1, 2, …"""
     rows: int
     longest: int
-    groups: tuple[Group, ...] = ()
+    groups: tuple[LengthGroup, ...] = ()
     """For devices whose attention needs padding; in order of length."""
 
     def moved(self, move: Callable[[torch.Tensor], torch.Tensor]) -> Packing:
@@ -200,7 +200,7 @@ def packing_of(lengths: np.ndarray, in_groups: bool, equal_lengths: bool = False
     )
 
 
-def _groups(lengths: np.ndarray, starts: np.ndarray, equal_lengths: bool) -> tuple[Group, ...]:
+def _groups(lengths: np.ndarray, starts: np.ndarray, equal_lengths: bool) -> tuple[LengthGroup, ...]:
     """The rows, which come in order of length, in few groups with little padding, or in one for each length."""
     import torch
 
@@ -221,7 +221,7 @@ def _groups(lengths: np.ndarray, starts: np.ndarray, equal_lengths: bool) -> tup
             unpadded = torch.from_numpy(np.flatnonzero(inside))
             seen = torch.from_numpy(inside)[:, None, None, :]
         begin, end = int(starts[first]), int(starts[stop])
-        groups.append(Group(first, stop - first, width, begin, end - begin, places, unpadded, seen))
+        groups.append(LengthGroup(first, stop - first, width, begin, end - begin, places, unpadded, seen))
     return tuple(groups)
 
 

@@ -27,7 +27,7 @@ Row = tuple[list[str], int]
 
 
 @dataclass
-class _Survey:
+class _LineSurvey:
     """What one look through all lines shows."""
 
     lines: int = 0
@@ -75,8 +75,8 @@ def open_text(blocks: Callable[[], Iterator[str]], origin: str, lines_are_texts:
     )
 
 
-def _look_through(lines: Iterator[Line]) -> _Survey:
-    survey = _Survey()
+def _look_through(lines: Iterator[Line]) -> _LineSurvey:
+    survey = _LineSurvey()
     for text, number in lines:
         survey.lines = number
         if not text.strip():

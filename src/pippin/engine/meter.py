@@ -11,7 +11,7 @@ import torch
 
 from pippin.engine.finite import NotFinite, all_finite
 from pippin.engine.pace import Pace
-from pippin.engine.sleep import Clock, Gap, SleepWatch
+from pippin.engine.sleep import Gap, SleepWatch, TwoClocks
 from pippin.machine.drivers.base import Backend
 
 
@@ -89,10 +89,10 @@ class Meter:
         total_steps: int,
         notice: Callable[..., None],
         not_finite: NotFinite,
-        clock: Clock | None = None,
+        clock: TwoClocks | None = None,
     ):
         self.backend, self.total_steps, self.notice, self.not_finite = backend, total_steps, notice, not_finite
-        self.clock = clock or Clock()
+        self.clock = clock or TwoClocks()
         self.trace = Trace(backend, not_finite)
         self.started = self.clock.running()
         self.earlier_seconds = 0.0  # spent training before this process resumed the run

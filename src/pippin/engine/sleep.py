@@ -17,7 +17,7 @@ _USUAL_STEPS, _ENOUGH_STEPS = 21, 5
 
 
 @dataclass(frozen=True)
-class Clock:
+class TwoClocks:
     """Two clocks. Both macOS and Linux stop the second one while the computer sleeps."""
 
     wall: Callable[[], float] = time.time
@@ -36,7 +36,7 @@ class Gap:
 class SleepWatch:
     """Looks at both clocks after every step and every pause."""
 
-    def __init__(self, clock: Clock):
+    def __init__(self, clock: TwoClocks):
         self.clock = clock
         self.wall, self.running = clock.wall(), clock.running()
         self.steps: deque[float] = deque(maxlen=_USUAL_STEPS)

@@ -12,7 +12,7 @@ from torch.nn import functional
 from pippin.models.dropout import drop
 
 if TYPE_CHECKING:
-    from pippin.data.collate import Group, Packing
+    from pippin.data.collate import LengthGroup, Packing
 
 
 def in_groups(
@@ -24,7 +24,7 @@ def in_groups(
     dropout: float,
     window: int | None = None,
 ) -> Tensor:
-    """Group by group of like lengths, each padded to its longest row: for devices without a kernel of their own.
+    """LengthGroup by group of like lengths, each padded to its longest row: for devices without a kernel of their own.
 
     ``key`` and ``value`` are tokens × heads × width, and so is ``query``, or it has one token for each row.
     """
@@ -46,7 +46,7 @@ def in_groups(
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _padded(tokens: Tensor, group: Group) -> Tensor:
+def _padded(tokens: Tensor, group: LengthGroup) -> Tensor:
     """Rows × width × heads × head width."""
     padded = tokens if group.places is None else tokens.index_select(0, group.places)
     return padded.view(group.rows, group.width, *tokens.shape[1:])
@@ -69,7 +69,7 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None, scal
     return torch.matmul(shares, value).transpose(1, 2)
 
 
-def _within(window: int, group: Group, one_query: bool) -> Tensor | None:
+def _within(window: int, group: LengthGroup, one_query: bool) -> Tensor | None:
     """What a token sees where it sees fewer than ``window`` places to either side. Padding still sees itself."""
     if group.width <= window:
         return group.seen

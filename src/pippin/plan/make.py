@@ -108,10 +108,6 @@ def _as_asked(
     schedule = choose_schedule(recipe, task, choose_epochs(recipe, facts), steps_per_epoch, rows.has_validation)
     work = replace(model.work, precision=precision.value)
     asked = describe_work(recipe, work, rows.lengths, padding.value, batch.value)
-    activations = Choice(KEPT, "they fit")
-    if recipe.gradient_checkpointing:
-        slower = "about a third slower, with the same gradient"
-        activations = Choice(RECOMPUTED, f"set by --gradient_checkpointing; {slower}")
     return Plan.of(
         device=device,
         precision=precision,
@@ -119,10 +115,7 @@ def _as_asked(
         batch_size=batch,
         micro_batch=choose_micro_batch(recipe, batch.value, asked, traits, shards.value or machine.processes),
         micro_tokens=choose_micro_tokens(model, traits, frozen.value),
-        activations=activations,
-        updates=Choice(AFTER_BACKWARD, "the whole gradient is known before it is used"),
-        saving=Choice(BESIDE, "from a copy, while the next steps run"),
-        needed=Choice(0, "not known for this kind of model"),
+        **_roomy(recipe),
         budget=choose_budget(recipe, traits, machine.local_processes),
         batching=batching,
         layout=layout,
@@ -155,6 +148,20 @@ def _as_asked(
         **schedule,
         **_settings(recipe),
     )
+
+
+def _roomy(recipe: Recipe) -> dict[str, Choice[Any]]:
+    """What is done where memory is no concern."""
+    activations: Choice[Any] = Choice(KEPT, "they fit")
+    if recipe.gradient_checkpointing:
+        slower = "about a third slower, with the same gradient"
+        activations = Choice(RECOMPUTED, f"set by --gradient_checkpointing; {slower}")
+    return {
+        "activations": activations,
+        "updates": Choice(AFTER_BACKWARD, "the whole gradient is known before it is used"),
+        "saving": Choice(BESIDE, "from a copy, while the next steps run"),
+        "needed": Choice(0, "not known for this kind of model"),
+    }
 
 
 def _settings(recipe: Recipe) -> dict[str, Any]:

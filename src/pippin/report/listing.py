@@ -54,6 +54,11 @@ class ListedRun:
     page: str
     """Its page; nothing where it has none."""
 
+    @property
+    def scored_words(self) -> str:
+        """What the scores were measured on: `test`, or the step of an unfinished run."""
+        return self.scored_on if self.scored_at is None else f"step {self.scored_at}"
+
 
 @dataclass(frozen=True)
 class Unreadable:

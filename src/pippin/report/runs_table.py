@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from rich.table import Table
 from rich.text import Text
 
 from pippin.report.listing import ListedRun, Listing
-from pippin.report.page.metric_names import figure, metric_title
+from pippin.report.page.metric_names import figure, is_no_better, metric_title
 from pippin.report.terminal import Terminal, escape
-from pippin.text import clock_time, visible
+from pippin.text import clock_time, local_time, visible
 
 _COLOURS = {"finished": "green", "running": "cyan"}
-#: Narrower terminals show neither the model nor the data.
-_WIDE = 110
+#: Narrower terminals show neither the model nor the data, and still narrower ones not when a run was started.
+_WIDE, _NARROW = 120, 90
 
 
 def show_runs(listing: Listing, terminal: Terminal) -> None:
@@ -22,24 +20,31 @@ def show_runs(listing: Listing, terminal: Terminal) -> None:
     if not listing.runs:
         terminal.line(escape(f"There are no runs in {listing.folder}. Make one: pippin train FILE"))
         return
-    with_all = terminal.console.width >= _WIDE
+    width = terminal.console.width
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for head in ("run", "status", "score", *(("model", "data") if with_all else ()), "started", "time"):
-        right = head == "time"
+    heads = [
+        "run", "status", "score", "baseline", *["model", "data"] * (width >= _WIDE), *["started"] * (width >= _NARROW),
+        "time",
+    ]  # fmt: skip
+    for head in heads:
+        right = head in ("baseline", "time")
         table.add_column(
             head, no_wrap=True, overflow="ellipsis", justify="right" if right else "left",
             min_width=None if head in ("run", "model", "data") else 4, ratio=None,
         )  # fmt: skip
     for run in listing.runs:
-        cells = [
-            Text(visible(run.name)),
-            Text(visible(run.status), _COLOURS.get(run.status, "yellow")),
-            Text(visible(_score(run))),
-            *([Text(visible(run.model)), Text(visible(run.data))] if with_all else []),
-            Text(visible(_when(run.started))),
-            Text("–" if run.seconds is None else clock_time(run.seconds)),
-        ]
-        table.add_row(*cells)
+        score, baseline = _score(run)
+        cells = {
+            "run": Text(visible(run.name)),
+            "status": Text(visible(run.status), _COLOURS.get(run.status, "yellow")),
+            "score": score,
+            "baseline": baseline,
+            "model": Text(visible(run.model)),
+            "data": Text(visible(run.data)),
+            "started": Text(visible(local_time(run.started))),
+            "time": Text("–" if run.seconds is None else clock_time(run.seconds)),
+        }
+        table.add_row(*(cells[head] for head in heads))
     terminal.console.print(table)
     unfinished = [run for run in listing.runs if run.resume]
     if unfinished:
@@ -48,18 +53,11 @@ def show_runs(listing: Listing, terminal: Terminal) -> None:
             terminal.line(f"  {escape(run.resume)}", whole=True)
 
 
-def _score(run: ListedRun) -> str:
-    """The first metric, and what it was measured on."""
+def _score(run: ListedRun) -> tuple[Text, Text]:
+    """The first metric and what it was measured on; what the simplest answer would score, marked where it is as good."""
     name = next(iter(run.scores), None)
     if name is None:
-        return "–"
-    at = run.scored_on if run.scored_at is None else f"step {run.scored_at}"
-    return f"{metric_title(name)} {figure(run.scores[name])} ({at})"
-
-
-def _when(started: str) -> str:
-    """In local time."""
-    try:
-        return datetime.fromisoformat(started).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):
-        return started
+        return Text("–"), Text("–")
+    value, baseline = run.scores[name], run.baselines.get(name)
+    score = Text(visible(f"{metric_title(name)} {figure(value)} ({run.scored_words})"))
+    return score, Text(figure(baseline), "yellow" if is_no_better(name, value, baseline) else "")

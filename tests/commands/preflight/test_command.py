@@ -123,11 +123,11 @@ def test_every_mac_side_by_side(preflight, monkeypatch):
 
 
 def test_what_does_not_fit_is_said_in_words():
-    from pippin.commands.preflight.compare import Cell, Comparison, Row
+    from pippin.commands.preflight.compare import BatchForecast, Comparison, Row
     from pippin.commands.preflight.views.chart import write_chart
     from pippin.commands.preflight.views.page import write_page
 
-    cells = tuple(Cell(batch, 60.0 * batch, 16 if batch == 8 else None) for batch in (8, 64))
+    cells = tuple(BatchForecast(batch, 60.0 * batch, 16 if batch == 8 else None) for batch in (8, 64))
     found = Comparison("评论 · <b>x</b>", "fp32", {8: 2**33, 64: 2**36}, (Row("Apple M1", 8, cells),), 1.5, "guessed")
     write_page(found, Path("macs.html"))
     page = Path("macs.html").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ _LARGEST = "m3-ultra"
 
 
 @dataclass(frozen=True)
-class Cell:
+class BatchForecast:
     batch: int
     seconds: float
     """Of the whole training: an estimate."""
@@ -28,7 +28,7 @@ class Cell:
 class Row:
     chip: str
     gpu_cores: int
-    cells: tuple[Cell, ...]
+    cells: tuple[BatchForecast, ...]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def compare(job: PlannedJob) -> Comparison:
     }
     needed = {batch: each.memory.total for batch, each in found.items()}
 
-    def cell(chip: Chip, batch: int) -> Cell:
-        return Cell(batch, estimated(found[batch], chip).likely, smallest_memory(chip.memory, needed[batch]))
+    def cell(chip: Chip, batch: int) -> BatchForecast:
+        return BatchForecast(batch, estimated(found[batch], chip).likely, smallest_memory(chip.memory, needed[batch]))
 
     rows = tuple(
         Row(chip.name, chip.gpu_cores, tuple(cell(chip, batch) for batch in BATCHES)) for chip in CHIPS.values()

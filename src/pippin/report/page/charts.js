@@ -72,7 +72,6 @@ const drawCurves = (figure, chart, chosen) => {
   if (chart.level && heights.includes(chart.level.at)) {
     const y = down(chart.level.at);
     made(inside, "line", { class: "level", x1: LEFT, x2: width - RIGHT, y1: y, y2: y });
-    made(inside, "text", { x: width - RIGHT, y: y - 4 < TOP + 8 ? y + 13 : y - 4, "text-anchor": "end" }, `${chart.level.text} ${words(chart.level.at)}`);
   }
   const draw = (points, place, kind) => {
     const path = points.map(([x, y], at) => `${at ? "L" : "M"}${across(x).toFixed(1)} ${down(y).toFixed(1)}`).join("");
@@ -88,7 +87,25 @@ const drawCurves = (figure, chart, chosen) => {
     if (shown.length < FEW_POINTS && !isSmooth) for (const [x, y] of shown)
       made(inside, "path", { class: "marker", d: MARKERS[place % MARKERS.length], stroke: colour(place), fill: place ? "none" : colour(0), transform: `translate(${across(x).toFixed(1)} ${down(y).toFixed(1)})` });
   });
+  if (chart.level && heights.includes(chart.level.at)) nameLevel(inside, chart.level, series, view);
   return { ...view, whole, series };
+};
+
+// The words of a level, at whichever end and side of its line the fewest points of curves are.
+const nameLevel = (parent, level, series, { width, across, down }) => {
+  const y = down(level.at), long = 6.5 * level.text.length;
+  const spots = series.flat().flatMap(([x, value], at, all) => [0, 0.25, 0.5, 0.75].map((share) => {
+    const [nextX, next] = all[at + 1] ?? [x, value];
+    return [across(x + share * (nextX - x)), down(value + share * (next - value))];
+  }));
+  const places = [[width - RIGHT, "end"], [LEFT + 4, "start"]].flatMap(([x, anchor]) => [-4, 13].map((below) => ({ x, anchor, y: y + below })));
+  const covered = (place) => {
+    const left = place.anchor === "end" ? place.x - long : place.x;
+    const isOut = place.y < TOP + 8 || place.y > HEIGHT - BOTTOM - 2;
+    return 1000 * isOut + spots.filter(([x, at]) => x >= left - 4 && x <= left + long + 4 && at >= place.y - 14 && at <= place.y + 6).length;
+  };
+  const best = places.reduce((one, other) => (covered(other) < covered(one) ? other : one));
+  made(parent, "text", { class: "named", x: best.x, y: best.y, "text-anchor": best.anchor }, level.text);
 };
 
 // A line at one place, and the values of all curves nearest to it.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 from pippin.report.page.history import History
-from pippin.report.page.metric_names import metric_title
-from pippin.report.report import Report, scores
+from pippin.report.page.metric_names import figure, metric_title
+from pippin.report.report import scores
 from pippin.tasks.parts import Scatter
 
 Points = list[tuple[float, float]]
@@ -85,12 +85,13 @@ class Clock:
         return [(self.at(x), value) for x, value in points(rows, "seconds", y)]
 
 
-def run_charts(history: History, running: bool = False, report: Report | None = None) -> list[Chart]:
-    """Every curve that the run has points for; while it runs, with room for what is still to come."""
+def run_charts(history: History, running: bool = False, baselines: Mapping[str, float] | None = None) -> list[Chart]:
+    """Every curve that the run has points for, all up to the same step; while it runs, with room for what is to come."""
     logs, evaluations = history.logs, history.evaluations
+    whole = whole_windows(logs)
     left = history.seconds_left if running else 0.0
     clock = Clock(history.seconds + (left if left and math.isfinite(left) else 0.0))
-    steps, end = (history.steps, clock.at(clock.longest)) if running else (0, 0.0)
+    steps, end = history.steps if running else history.step, clock.at(clock.longest)
     marked = [each for each in history.happenings if each.name in _MARKED][-_MOST_MARKS:]
     by_step = tuple(Mark(float(each.step), each.words) for each in marked)
     by_time = tuple(Mark(clock.at(each.seconds), each.words) for each in marked)
@@ -106,17 +107,17 @@ def run_charts(history: History, running: bool = False, report: Report | None = 
     memory = [(x, y / 2**30) for x, y in clock.points(logs, "memory") if y]
     charts = [
         over_steps(
-            "loss", "Loss", Series("training", points(logs, "step", "loss")),
+            "loss", "Loss", Series("training", points(whole, "step", "loss")),
             Series("validation", points(evaluations, "step", "eval_loss")), marks=by_step, log=True,
         ),
         *(
             over_steps(f"metric{place}", metric_title(name), Series("validation", values), marks=by_step,
-                       level=_baseline(report, name))
+                       level=_level((baselines or {}).get(f"eval_{name}")))
             for place, (name, values) in enumerate(metric_curves(evaluations).items())
         ),
         over_steps("rate", "Learning rate", Series("learning rate", points(logs, "step", "learning_rate")), zero=True),
-        over_steps("norm", "Gradient norm", Series("norm", points(logs, "step", "grad_norm")), log=True),
-        over_time("speed", "Speed", f"{what.capitalize()} per second", clock.points(logs, speed), unit=f" {what}/s"),
+        over_steps("norm", "Gradient norm", Series("norm", points(whole, "step", "grad_norm")), log=True),
+        over_time("speed", "Speed", f"{what.capitalize()} per second", clock.points(whole, speed), unit=f" {what}/s"),
         over_time("memory", "Memory", "Memory (GB)", memory, unit=" GB"),
     ]  # fmt: skip
     return with_points(charts)
@@ -128,6 +129,12 @@ def scatter_chart(id: str, part: Scatter) -> Chart:
     every = -(-len(pairs) // _MOST_IN_SCATTER) or 1
     series = (Series("rows", pairs[::every]),)
     return Chart(id, "Predicted against actual", "Actual", "Predicted", series, scatter=True)
+
+
+def whole_windows(logs: Sequence[dict[str, float]]) -> Sequence[dict[str, float]]:
+    """The log lines without a last one that covers less than half as many steps as those before: it jumps."""
+    before, last, end = (float(each.get("step", math.nan)) for each in [{}, {}, {}, *logs][-3:])
+    return logs[:-1] if end - last < (last - before) / 2 else logs
 
 
 def _has(rows: Iterable[dict[str, Any]], name: str) -> bool:
@@ -191,17 +198,16 @@ def as_json(charts: Iterable[Chart]) -> list[dict[str, Any]]:
     ]
 
 
-def _baseline(report: Report | None, name: str) -> Mark | None:
+def _level(baseline: float | None) -> Mark | None:
     """What the simplest answer would score on the validation rows."""
-    score = report.baselines.get(f"eval_{name}") if report else None
-    return Mark(score, "baseline") if score is not None and _is_number(score) else None
+    return Mark(baseline, f"baseline {figure(baseline)}") if _is_number(baseline) else None
 
 
 def _mark(mark: Mark) -> dict[str, Any]:
     return {"at": _short(mark.at), "text": mark.text}
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 

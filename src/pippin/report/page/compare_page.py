@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pippin.recipe.command import given_settings
-from pippin.report.page.charts import Chart, Clock, Series, metric_curves, points, with_points
+from pippin.report.page.charts import Chart, Clock, Series, metric_curves, points, whole_windows, with_points
 from pippin.report.page.frame import page
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, capital, html, theirs
-from pippin.report.page.metric_names import figure, loss_last, lower_is_better, metric_title
+from pippin.report.page.markup import Html, capital, html, theirs, with_flags
+from pippin.report.page.metric_names import (
+    figure,
+    is_no_better,
+    loss_last,
+    lower_is_better,
+    metric_title,
+    short_title,
+)
 from pippin.report.page.sections import curves_of, section, status_mark
 from pippin.report.page.tables import Cell, Look, table
 from pippin.report.plan_words import plan_rows
@@ -26,6 +34,8 @@ _NO_DIFFERENCE = {
     "project", "overwrite_cache", "cache_dir", "keep_awake", "force", "save_minutes", "save_total_limit", "verify",
 }  # fmt: skip
 
+#: So many have room beside each other.
+_FEW_RUNS = 6
 _OTHER_ROWS = Html('<p class="soft">Not all of these runs have the same rows: mind that when you compare scores.</p>')
 
 
@@ -38,13 +48,24 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
+class _Kind:
+    """What a figure is: its name for the head of a column, and in full."""
+
+    short: str
+    title: str
+    split: str = ""
+    lower_is_better: bool = False
+
+
+@dataclass(frozen=True)
 class _Figure:
     """A result of one run."""
 
     value: float
     shown: str
-    lower_is_better: bool = False
     about: str = ""
+    is_poor: bool = False
+    """Whether the simplest answer to every row reaches it."""
 
 
 def compare_page(runs: Sequence[ComparedRun]) -> Html:
@@ -63,59 +84,72 @@ def compare_page(runs: Sequence[ComparedRun]) -> Html:
 
 
 def _results(runs: Sequence[ComparedRun]) -> Html:
+    """A line for each run; where there are few runs and many figures, a column for each."""
     found = [_figures(each) for each in runs]
-    columns = list(dict.fromkeys(name for each in found for name in each))
-    best = {name: _best([each[name] for each in found if name in each]) for name in columns}
-    rows = (
+    kinds = list(dict.fromkeys(kind for each in found for kind in each))
+    best = {kind: _best(kind, [each[kind] for each in found if kind in each]) for kind in kinds}
+    heads = [html('<abbr title="{}">{}</abbr> <small>{}</small>', each.title, each.short, each.split) for each in kinds]
+    rows: list[list[object]] = [
         [
             theirs(each.name),
             status_mark("running" if each.run.status == "started" else each.run.status),
-            *(_cell(figures.get(name), best[name]) for name in columns),
+            *(_cell(figures.get(kind), best[kind]) for kind in kinds),
         ]
         for each, figures in zip(runs, found, strict=True)
-    )
-    look = Look(frozenset(range(2, 2 + len(columns))), sorts=True, what="runs", sticky=True)
-    is_marked = any(map(_is_known, best.values()))
-    note = html('<p class="soft">★ marks the best figure of a column.</p>') if is_marked else ""
+    ]
+    numbers, is_turned = frozenset(range(2, 2 + len(kinds))), len(runs) <= min(len(kinds), _FEW_RUNS)
+    if is_turned:
+        names, *lines = zip(*rows, strict=True)
+        turned = ([head, *line] for head, line in zip(["Status", *heads], lines, strict=True))
+        shown = table(["", *names], turned, Look(frozenset(range(1, 1 + len(runs))), sticky=True))
+    else:
+        shown = table(["Run", "Status", *heads], rows, Look(numbers, sorts=True, what="runs", sticky=True))
+    is_marked, line = any(map(_is_known, best.values())), "line" if is_turned else "column"
+    note = html('<p class="soft">★ marks the best figure of a {}.</p>', line) if is_marked else ""
     others = _OTHER_ROWS if len({each.run.fingerprint for each in runs}) > 1 else ""
-    return html("{}{}{}", table(["Run", "Status", *columns], rows, look), note, others)
+    return html("{}{}{}", shown, note, others)
 
 
-def _figures(each: ComparedRun) -> dict[str, _Figure]:
+def _figures(each: ComparedRun) -> dict[_Kind, _Figure]:
     results = each.report.results if each.report else {}
-    at = ""
-    if not results and each.history.evaluations:  # what a run that was cut short had reached
-        results = each.history.evaluations[-1]
+    seconds, at = results.get("train_runtime"), ""
+    if not each.report:  # what a run that was cut short had reached
+        seconds = each.history.seconds or None
+        results = each.history.evaluations[-1] if each.history.evaluations else {}
         at = f"at step {figure(results.get('step'), 'g')}"
-    found = {
-        f"{metric_title(name)}, {title}": _Figure(value, figure(value), lower_is_better(name), at)
-        for split, title in (("test", "test"), ("eval", "validation"))
-        for name, value in loss_last(results, split).items()
-    }
-    if "train_runtime" in results:
-        seconds = results["train_runtime"]
-        found["Training time"] = _Figure(seconds, clock_time(seconds), lower_is_better=True)
+    found = {}
+    for split, title in (("test", "test"), ("eval", "validation")):
+        for place, (name, value) in enumerate(loss_last(results, split).items()):
+            baseline = each.run.data.baselines.get(f"{split}_{name}")
+            is_poor = is_no_better(name, value, baseline)
+            beside = f"baseline {figure(baseline)}" if baseline is not None and (is_poor or not place) else ""
+            about = " · ".join(filter(None, [at, beside]))
+            kind = _Kind(short_title(name), f"{metric_title(name)}, {title}", title, lower_is_better(name))
+            found[kind] = _Figure(value, figure(value), about, is_poor)
+    if seconds is not None:
+        so_far = "" if each.report else "so far"
+        found[_Kind("Time", "Training time", lower_is_better=True)] = _Figure(seconds, clock_time(seconds), so_far)
     if "train_samples_per_second" in results:
         speed = results["train_samples_per_second"]
-        found["Rows/s"] = _Figure(speed, figure(speed, ".0f"))
+        found[_Kind("Rows/s", "Rows per second while training")] = _Figure(speed, figure(speed, ".0f"))
     if each.report and each.report.peak_memory:
         peak = each.report.peak_memory
-        found["Peak memory"] = _Figure(peak, memory(peak), lower_is_better=True)
+        found[_Kind("Memory", "Peak memory", lower_is_better=True)] = _Figure(peak, memory(peak))
     return found
 
 
-def _best(figures: Sequence[_Figure]) -> float:
-    """The best value of a column; NaN where there is none to mark, as all are the same."""
+def _best(kind: _Kind, figures: Sequence[_Figure]) -> float:
+    """The best value of a kind; NaN where there is none to mark, as all are the same."""
     values = [each.value for each in figures if _is_known(each.value)]
     if len({each.shown for each in figures}) < 2 or not values:
         return math.nan
-    return min(values) if figures[0].lower_is_better else max(values)
+    return min(values) if kind.lower_is_better else max(values)
 
 
 def _cell(found: _Figure | None, best: float) -> Cell | str:
     if found is None:
         return "–"
-    about = html("<br><small>{}</small>", found.about) if found.about else ""
+    about = html('<br><small class="{}">{}</small>', "poor" * found.is_poor, found.about) if found.about else ""
     is_best = found.value == best
     return Cell(html("{}{}{}", "★ " * is_best, found.shown, about), found.value, "best" * is_best)
 
@@ -125,26 +159,32 @@ def _is_known(value: object) -> bool:
 
 
 def _charts(runs: Sequence[ComparedRun]) -> list[Chart]:
-    def over(y: str, source: str) -> tuple[Series, ...]:
-        return tuple(Series(each.name, points(getattr(each.history, source), "step", y)) for each in runs)
-
-    def over_time(y: str) -> tuple[Series, ...]:
-        return tuple(Series(each.name, clock.points(each.history.logs, y)) for each in runs)
-
+    logs = [whole_windows(each.history.logs) for each in runs]
+    evaluations = [each.history.evaluations for each in runs]
     clock = Clock(max((each.history.seconds for each in runs), default=0.0))
-    metrics = dict.fromkeys(name for each in runs for name in metric_curves(each.history.evaluations))
+    steps = max((each.history.step for each in runs), default=0)
+
+    def over_steps(
+        id: str, title: str, y: str, name: str, source: Sequence[Any] = evaluations, log: bool = False
+    ) -> Chart:
+        series = (Series(each.name, points(rows, "step", name)) for each, rows in zip(runs, source, strict=True))
+        return Chart(id, title, "Step", y, tuple(series), until=steps, log=log)
+
+    def over_time(id: str, title: str, y: str, name: str, **more: Any) -> Chart:
+        series = (Series(each.name, clock.points(rows, name)) for each, rows in zip(runs, logs, strict=True))
+        return Chart(id, title, clock.axis, y, tuple(series), until=clock.at(clock.longest), **more)
+
+    metrics = dict.fromkeys(name for each in evaluations for name in metric_curves(each))
     charts = [
-        Chart("loss", "Training loss", "Step", "Loss", over("loss", "logs"), log=True),
-        Chart("validation", "Validation loss", "Step", "Loss", over("eval_loss", "evaluations"), log=True),
+        over_steps("loss", "Training loss", "Loss", "loss", logs, log=True),
+        over_steps("validation", "Validation loss", "Loss", "eval_loss", log=True),
         *(
-            Chart(f"metric{place}", f"{metric_title(name)}, validation", "Step", metric_title(name),
-                  over(f"eval_{name}", "evaluations"))
+            over_steps(f"metric{place}", f"{metric_title(name)}, validation", metric_title(name), f"eval_{name}")
             for place, name in enumerate(metrics)
         ),
-        Chart("time", "Training loss by time", clock.axis, "Loss", over_time("loss"), log=True),
-        Chart("speed", "Speed", clock.axis, "Tokens per second", over_time("tokens_per_second"), unit=" tokens/s",
-              zero=True),
-    ]  # fmt: skip
+        over_time("time", "Training loss by time", "Loss", "loss", log=True),
+        over_time("speed", "Speed", "Tokens per second", "tokens_per_second", unit=" tokens/s", zero=True),
+    ]
     return with_points(charts)
 
 
@@ -160,5 +200,5 @@ def _differences(title: str, runs: Sequence[ComparedRun], facts: Sequence[dict[s
     differing = [name for name in names if len({each.get(name) for each in facts}) > 1]
     if not differing:
         return html("")
-    rows = ([name, *(each.get(name, "–") for each in facts)] for name in differing)
+    rows = ([with_flags(name), *(each.get(name, "–") for each in facts)] for name in differing)
     return section(title, table(["Setting", *(theirs(each.name) for each in runs)], rows, Look(sticky=True)))

@@ -9,46 +9,44 @@ from urllib.parse import quote
 
 from pippin.report.listing import ListedRun, Listing
 from pippin.report.page.frame import page
-from pippin.report.page.markup import Html, html, joined, theirs
-from pippin.report.page.metric_names import figure, metric_title
+from pippin.report.page.markup import Html, html, joined, shortened, theirs
+from pippin.report.page.metric_names import figure, is_no_better, metric_title
 from pippin.report.page.sections import command, moment, section, status_mark, warning
 from pippin.report.page.tables import Cell, Look, table
 from pippin.text import clock_time
 
 #: The page's name in the folder of the runs.
 NAME = "index.html"
+_LONGEST_MODEL = 34
 
 
 def index_page(listing: Listing, path: Path) -> Html:
     """The page; ``path`` is where it will be, as links start from there."""
-    names = dict.fromkeys(name for run in listing.runs for name in run.scores if not name.startswith("loss"))
-    heads = ["Run", "Status", *map(metric_title, names), "Scored on", "Model", "Data", "Started", "Training time"]
     rows = (
         [
             _link(run, path),
             status_mark(run.status),
-            *(_score(run, name) for name in names),
-            _scored_on(run),
-            theirs(run.model),
+            _score(run),
+            shortened(run.model, _LONGEST_MODEL),
             html("{} <small>{} rows</small>", theirs(run.data), run.rows),
-            Cell(moment(run.started), run.started),
+            Cell(moment(run.started), run.started, "name"),
             Cell(clock_time(run.seconds), run.seconds) if run.seconds is not None else "–",
         ]
         for run in listing.runs
     )
-    numbers = frozenset({*range(2, 2 + len(names)), len(heads) - 1})
-    look = Look(numbers, sorts=True, what="runs", cards="cards")
+    heads = ["Run", "Status", "Score", "Model", "Data", "Started", "Time"]
+    look = Look(frozenset({6}), sorts=True, what="runs", cards="cards bare")
     found = table(heads, rows, look) if listing.runs else html('<p class="soft">There are no runs here yet.</p>')
-    count = f"{len(listing.runs)} run{'s' * (len(listing.runs) != 1)}"
+    title = f"{len(listing.runs)} run{'s' * (len(listing.runs) != 1)} in {os.path.join(listing.folder, '')}"
     rebuild = command(f"pippin report {shlex.quote(listing.folder)}")
     parts = [
-        html("<header><h1>{}</h1><p>{} in {}</p></header>", "Runs", count, theirs(listing.folder)),
+        html("<header><h1>{}</h1></header>", theirs(title)),
         joined(warning(each.problem) for each in listing.unreadable),
         found,
         _unfinished(listing),
         section("Commands", html("<p>Rebuild this page</p>{}", rebuild)),
     ]
-    return page(f"Runs in {listing.folder}", parts)
+    return page(title, parts)
 
 
 def _link(run: ListedRun, page: Path) -> Html:
@@ -59,14 +57,16 @@ def _link(run: ListedRun, page: Path) -> Html:
     return html('<a href="./{}">{}</a>', quote(os.fsencode(target)), theirs(run.name))
 
 
-def _score(run: ListedRun, name: str) -> Cell | str:
-    value = run.scores.get(name)
-    return Cell(figure(value), value) if value is not None else "–"
-
-
-def _scored_on(run: ListedRun) -> str:
-    at = f", step {run.scored_at}" if run.scored_at is not None else ""
-    return f"{run.scored_on or '–'}{at}"
+def _score(run: ListedRun) -> Cell | str:
+    """The first metric, what it was measured on, and what the simplest answer would score."""
+    if not run.scores:
+        return "–"
+    name, value = next(iter(run.scores.items()))
+    baseline = run.baselines.get(name)
+    poor = "poor" * is_no_better(name, value, baseline)
+    beside = html('<br><small class="{}">baseline {}</small>', poor, figure(baseline)) if baseline is not None else ""
+    shown = html("{} <b>{}</b> <small>({})</small>{}", metric_title(name), figure(value), run.scored_words, beside)
+    return Cell(shown, value, "score")
 
 
 def _unfinished(listing: Listing) -> Html:

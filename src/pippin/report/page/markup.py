@@ -13,7 +13,7 @@ from pippin.text import visible
 #: Behind these a long name may go on in the next line.
 _JOINTS = re.compile(r"[_/]+")
 #: What a browser would break behind its hyphens, and nobody could read then.
-_FLAG = re.compile(r"(?<![\w-])--?[a-z]\w*")
+_FLAG, _HYPHENATED = re.compile(r"(?<![\w-])--?[a-z]\w*"), re.compile(r"\S*-\S*")
 
 
 class Html(str):
@@ -67,6 +67,15 @@ def with_flags(text: object) -> Html:
     'leave out <span class="flag">--epochs</span>'
     """
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', escaped(text)))
+
+
+def unbroken(line: str) -> Html:
+    """A line to type, that a browser breaks between its words and nowhere else.
+
+    >>> unbroken("pippin train --epochs 3")
+    'pippin train <span>--epochs</span> 3'
+    """
+    return Html(_HYPHENATED.sub(r"<span>\g<0></span>", escaped(line)))
 
 
 def capital(words: str) -> str:

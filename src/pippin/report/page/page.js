@@ -23,6 +23,17 @@ for (const command of document.querySelectorAll(".command")) {
   });
 }
 
+// Edges fade where a wide table goes on.
+const fading = new ResizeObserver((entries) => entries.forEach(({ target }) => target.fade()));
+for (const box of document.querySelectorAll(".wide")) {
+  box.fade = () => {
+    box.classList.toggle("before", box.scrollLeft > 1);
+    box.classList.toggle("after", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  };
+  box.addEventListener("scroll", box.fade);
+  fading.observe(box);
+}
+
 // What a cell is sorted by; nothing for one without a value.
 const sortValue = (cell) => {
   const text = cell.dataset.value ?? cell.textContent.trim();

@@ -12,7 +12,7 @@ from pippin.recipe.command import train_command
 from pippin.report.page.charts import Chart
 from pippin.report.page.frame import figures_of
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, capital, html, joined, theirs, with_flags
+from pippin.report.page.markup import Html, capital, html, joined, theirs, unbroken, with_flags
 from pippin.report.page.metric_names import figure, is_no_better, loss_last, metric_title
 from pippin.report.page.parts import part_of
 from pippin.report.page.tables import Look, bars, table
@@ -69,9 +69,8 @@ def warning(words: object) -> Html:
 
 
 def command(line: str) -> Html:
-    """A line to type, broken between words alone; the script adds a button that copies it."""
-    words = joined((html("<span>{}</span>", word) for word in line.split(" ")), between=" ")
-    return html('<div class="command"><pre><code>{}</code></pre></div>', words)
+    """A line to type; the script adds a button that copies it."""
+    return html('<div class="command"><pre><code>{}</code></pre></div>', unbroken(line))
 
 
 def _progress_words(history: History) -> Html:
@@ -169,7 +168,9 @@ def curves_of(charts: Sequence[Chart]) -> Html:
 def happenings(history: History, report: Report | None) -> Html:
     """What came in between, what ran on the CPU, and what a comparison with it found."""
     items = [
-        html("{} <small>step {}, after {}</small>", with_flags(capital(each.words)), each.step, clock_time(each.seconds))
+        html(
+            "{} <small>step {}, after {}</small>", with_flags(capital(each.words)), each.step, clock_time(each.seconds)
+        )
         for each in history.happenings
         if each.name != "saved"
     ][-_MOST_HAPPENINGS:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pippin.commands.preflight.compare import Cell, Comparison
+from pippin.commands.preflight.compare import BatchForecast, Comparison
 from pippin.commands.preflight.views.words import chip_words, explanation, heading, span
 from pippin.files import write_text
 from pippin.report.page.frame import page
@@ -41,7 +41,7 @@ def write_page(comparison: Comparison, path: Path) -> None:
     write_text(path, page(title, parts))
 
 
-def _verdict(cells: list[Cell]) -> str:
+def _verdict(cells: list[BatchForecast]) -> str:
     fitting = sum(cell.memory is not None for cell in cells)
     if fitting == len(cells):
         return "It fits on every chip, at every batch size."
@@ -52,7 +52,7 @@ def _verdict(cells: list[Cell]) -> str:
     )
 
 
-def _limits(cells: list[Cell]) -> list[float]:
+def _limits(cells: list[BatchForecast]) -> list[float]:
     """The longest time of each shade, evenly apart on a logarithmic scale."""
     times = [cell.seconds for cell in cells]
     low, high = min(times), max(times)
@@ -63,7 +63,7 @@ def _shade(seconds: float, limits: list[float]) -> int:
     return next((place for place, limit in enumerate(limits, 1) if seconds <= limit), _SHADES)
 
 
-def _cell(cell: Cell, limits: list[float]) -> Html:
+def _cell(cell: BatchForecast, limits: list[float]) -> Html:
     if cell.memory is None:
         return html('<td class="number soft">does not fit</td>')
     words = '<td class="number heat{}">{}<br>fits in {} GB</td>'

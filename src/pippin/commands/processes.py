@@ -1,0 +1,50 @@
+"""This process's part of a job: all of it, or what the first of several processes hands out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from pippin.commands.failures.explained import explained, write_here
+from pippin.commands.sharing import check_alike, follow, member_here, threads_for
+from pippin.commands.train import run_job
+from pippin.engine.group import FailedProcess, LostProcess, joined
+from pippin.errors import PippinError
+from pippin.machine.drivers import get_backend
+from pippin.machine.launch import Place
+from pippin.machine.probe import probe
+from pippin.recipe import Recipe
+from pippin.report.report import Report
+from pippin.report.terminal import Terminal
+
+
+def take_part(recipe: Recipe, terminal: Terminal, place: Place) -> Report | None:
+    """The whole job, or this process's part where there are several; returns the Report, None where another has failed.
+
+    Only the first process prints, but for what goes wrong in another alone.
+    """
+    if place.restarts:  # the launcher starts all again when one was lost
+        recipe = replace(recipe, resume=True)
+    with threads_for(recipe, place), joined(place) as group:
+        if group.size == 1:
+            return run_job(recipe, terminal, group)
+        member = member_here(recipe, probe(), place)
+        members = group.gather(member)
+        check_alike(members, recipe.reduce != "fast")
+        if group.is_first:
+            report = None
+            try:
+                report = run_job(recipe, terminal, group, members)
+            finally:
+                with suppress(LostProcess):
+                    group.share(report)
+            return report
+        try:
+            with explained(get_backend(member.device), probe, write_here):
+                follow(group, member.device)
+            return group.share(None)
+        except PippinError as error:
+            if isinstance(error, LostProcess):
+                raise
+            group.give_up()
+            raise FailedProcess(f"{group.name}: {error}") from error
