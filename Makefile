@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# For web pages in a browser, and for two computers that are one (as root alone).
+DEBIAN := chromium iproute2 openssh-client openssh-server
+
 # What touches the device; a process of its own, since the emulated one cannot be taken out again.
 # Left out: what brings a backend of its own or is about files; of the resumed runs only that those end the same which the device has a part in.
 ON_EMULATED_GPU := tests/test_*.py tests/runs/test_resume.py tests/engine tests/models tests/machine tests/commands/failures tests/commands/verify \
@@ -69,9 +72,9 @@ $(VENV)/.test: $(VENV)/.base emulated_mps/pyproject.toml
 ifneq ($(shell uname),Darwin)
 	$(INSTALL) --editable './emulated_mps[test]'
 	$(BIN)/python -m emulated_mps.build
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && \
-		apt-get install -qq -y --no-install-recommends chromium; } || \
-		echo "no Chromium: the tests of web pages in a browser are skipped (apt-get install chromium)"
+	@{ command -v chromium && command -v ip && command -v sshd; } >/dev/null || { test "$$(id -u)" = 0 && \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends $(DEBIAN); } || \
+		echo "some tests of web pages and of several computers are skipped: apt-get install $(DEBIAN)"
 endif
 	touch $@
 

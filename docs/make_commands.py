@@ -5,6 +5,7 @@ python docs/make_commands.py
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,14 +22,15 @@ INTRO = """# Command reference
 You can write flags as `--like_this` or `--like-this`, and give values as `--name value` or `--name=value`. To turn a
 switch off, write `--no_name` or `--name false`.
 
-Exit codes: 0 if all went well, 2 if something has to be put right first. `doctor`, `verify` and `preflight` return 1
-if the answer is no.
+Exit codes: 0 if all went well, 2 if something must be fixed first. `doctor`, `verify` and `preflight` return 1 if the
+answer is no.
 """
 SETTINGS = """## Settings of a job {#settings}
 
 `train`, `resume`, `preflight` and `verify` take these flags. In Python, they are the keywords of `pippin.train()`. In
 a file for `--config`, they are the keys.
 """
+_FLAG = re.compile(r"(?<![\w-])--\w[\w-]*|[_*<]")
 KINDS = {str: "text", int: "integer", float: "number", bool: "true/false", dict: "JSON", tuple: "names", list: "texts"}
 
 
@@ -86,9 +88,13 @@ def _default(field: Field) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text from docstrings, with what Markdown would take for its own marks left as it is."""
-    text = text.replace("|", "\\|").replace("<", "&lt;")
-    return " ".join(word if "`" in word else word.replace("_", "\\_").replace("*", "\\*") for word in text.split(" "))
+    """Text from docstrings: flags as code, and what Markdown would take for its own marks left as it is."""
+    parts = re.split(r"(`[^`]*`)", text.replace("|", "\\|"))
+    return "".join(part if part.startswith("`") else _FLAG.sub(_marked, part) for part in parts)
+
+
+def _marked(found: re.Match[str]) -> str:
+    return f"`{found[0]}`" if found[0].startswith("--") else {"<": "&lt;"}.get(found[0], f"\\{found[0]}")
 
 
 if __name__ == "__main__":

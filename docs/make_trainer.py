@@ -10,26 +10,27 @@ from pathlib import Path
 from pippin.drop_in.fields import ENGINE, GROUPS, IDLE, REFUSED, REMOVED, SINCE, TODAY, Treatment
 
 PAGE = Path(__file__).parent / "trainer_arguments.md"
-INTRO = """# Settings of the Trainer
+INTRO = """# TrainingArguments
 
-What becomes of the settings of Hugging Face's `TrainingArguments` when a script uses Pippin's Trainer:
+This page lists the settings of Hugging Face's `TrainingArguments`, and what each one does in a [script](trainer.md)
+that uses Pippin's Trainer:
 
-```
+```py
 from pippin import Trainer, TrainingArguments
 ```
 
-transformers' own code runs underneath, so what it can do it still does: {honoured} of the {fields} settings of today
-are honoured on every device. *By Pippin's engine* means that Pippin's code does the work in place of transformers'.
-*Refused* settings stop at once with a message, but only under the condition that is given; otherwise they are honoured.
+transformers' own code runs underneath, so {honoured} of the {fields} settings do what they always do, on every device.
+*By Pippin* means that Pippin's code does the work instead. *Refused* means that Pippin stops with a message under the
+condition that is given, and only then.
 
-Names that transformers removed work again: by keyword, on the command line of a script that uses `HfArgumentParser`,
-and in its JSON files. They are turned into today's names, and scripts can read both. Where a former name and today's
-contradict each other, both are named and nothing starts. A release of transformers that still has a former name treats
-it as it always did.
+Names that transformers has removed work again: as keywords, as flags of a script that uses `HfArgumentParser`, and in
+its JSON files. Pippin turns them into the current names, and scripts can read both. If an old and a current name
+contradict each other, Pippin names both and stops. If your release of transformers still has the old name, it works as
+it always did.
 
-They exist only where they are used: `to_dict()`, `fields()`, the printed settings and `--help` show transformers' own
-names, and a former one only where it was given. A script that declares such a name itself, in a class beside
-`TrainingArguments` or in a subclass of it, has a setting of its own: it means what the script makes of it.
+Old names appear only where they are used. `to_dict()`, `fields()`, the printed settings and `--help` show transformers'
+names. If a script declares such a name itself, in a class beside `TrainingArguments` or in a subclass, the name means
+what the script makes of it.
 """
 
 
@@ -38,10 +39,10 @@ def page() -> str:
     honoured = sum(treatment.status not in (REFUSED, IDLE) for treatment in TODAY.values())
     parts = [INTRO.format(honoured=honoured, fields=len(TODAY))]
     for title, group in GROUPS.items():
-        parts.append(f"## {title}\n\n| setting | under Pippin |\n|---|---|")
+        parts.append(f"## {title}\n\n| setting | what it does |\n|---|---|")
         parts += [f"| `{name}` | {_cell(treatment, _since(name))} |" for name, treatment in group.items()]
         parts.append("")
-    parts.append("## Names that transformers removed\n\n| setting | gone since | under Pippin |\n|---|---|---|")
+    parts.append("## Names that transformers removed\n\n| setting | gone since | what it does |\n|---|---|---|")
     parts += [f"| `{name}` | {former.gone} | {_cell(former.treatment)} |" for name, former in sorted(REMOVED.items())]
     return "\n".join(parts) + "\n"
 
@@ -52,8 +53,8 @@ def _since(name: str) -> str:
 
 def _cell(treatment: Treatment, since: str = "") -> str:
     marks = {
-        ENGINE: "*By Pippin's engine.* ",
-        IDLE: "*Without meaning here.* ",
+        ENGINE: "*By Pippin.* ",
+        IDLE: "*No effect.* ",
         REFUSED: f"*Refused {treatment.when}.* ",
     }
     return marks.get(treatment.status, "") + treatment.words + since

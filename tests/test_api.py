@@ -28,6 +28,17 @@ def test_errors_about_the_device_name_the_argument(tiny_model, word_file, monkey
         pippin.load(tiny_model, device="mps")
 
 
+def test_remarks_name_keywords(tiny_model):
+    texts = [f"the cat {number}" for number in range(60)]
+    report = pippin.train(texts=texts, labels=["a", *"bbbbb"] * 10, model_name_or_path=tiny_model, max_steps=1,
+                          learning_rate=1e-8, output_dir="run", quiet=True)  # fmt: skip
+    loaded = pippin.load("run").report
+    assert loaded is not None
+    for remarks in (report.remarks, loaded.remarks):
+        assert "epochs" in " ".join(remarks)
+        assert "--" not in " ".join(remarks)
+
+
 def test_load_is_typed():
     from pippin import api
 

@@ -18,6 +18,7 @@ import pippin
 from helpers import make_rows, with_traits
 from pippin.commands.predictor import Predictor
 from pippin.errors import PippinError
+from pippin.models.labels import Labels
 
 
 def save_classifier(tiny_model: Path, folder: Path, outputs: int) -> Path:
@@ -52,6 +53,15 @@ def test_arrays_and_series_of_strings(classifier):
     assert classifier.predict(pandas.Series(TEXTS, index=[7, 8, 9])) == expected
     assert classifier.predict(tuple(TEXTS)) == expected
     assert classifier.predict(np.array([])) == []
+
+
+def test_many_long_classes_are_counted_rather_than_named(classifier):
+    names = tuple(f"a_customer_asks_<about>_matter_{number}" for number in range(77))
+    task = classifier.task.with_labels(Labels(names))
+    model = Predictor(classifier.inference, classifier.tokenizer, task, classifier.max_length, None, "runs/x")
+    assert repr(model) == f"Predictor('runs/x', 77 classes, on {classifier.inference.backend.kind})"
+    assert "<td>77 classes</td>" in model._repr_html_()
+    assert "a_customer_asks_&lt;about&gt;_matter_76" in model._repr_html_()
 
 
 def test_pairs_as_arrays(classifier):
@@ -237,6 +247,9 @@ def test_what_a_person_sees(classifier):
     assert re.fullmatch(r"Prediction\(label='LABEL_\d', score=0\.\d{4}\)", repr(answers[0]))
     assert "3 classes: LABEL_0, LABEL_1, LABEL_2, on " in repr(classifier)
     assert len(repr(classifier)) < 200
+    shown = classifier._repr_html_()
+    assert "<tr><th>predicts</th><td>3 classes: LABEL_0, LABEL_1, LABEL_2</td></tr>" in shown
+    assert "<summary>Classes</summary>LABEL_0, LABEL_1, LABEL_2<" in shown
     assert answers._repr_html_().count("<tr>") == 4
     assert "25 in all" in classifier.predict(["a"] * 25)._repr_html_()
 

@@ -14,7 +14,7 @@ from pippin.machine.drivers import check_device_name, prepare_environment
 from pippin.machine.launch import place_here
 from pippin.recipe.reading import recipe_from
 from pippin.recipe.signature import in_python, with_settings
-from pippin.report.report import Report
+from pippin.report.report import Report, for_python
 from pippin.report.trackers.installed import check_installed
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def train(
         report = take_part(reading.recipe, terminal, place)
         if report is None:
             raise PippinError("the first process of this job has failed: its message says why.")
-        return report
+        return for_python(report)
 
 
 def load(folder: str | PathLike[str], device: str | None = None, int8: bool = False) -> Predictor:

@@ -21,6 +21,9 @@ def test_a_run_leaves_its_page_and_the_command_makes_it_again(train, word_file, 
     first = page.read_text()
     assert "report.html" in json.loads(Path(folder, "run.json").read_text())["files"]
     assert '<span class="status finished">' in first
+    baselines = json.loads(Path(folder, "report.json").read_text())["baselines"]
+    assert json.loads(Path(folder, "run.json").read_text())["data"]["baselines"] == baselines
+    assert 0 < baselines["eval_accuracy"] < 1
     data = json.loads(re.search(r'id="data">(.*?)</script>', first)[1])
     assert data["again_after"] == 0
     curves = {chart["id"]: [each["name"] for each in chart["series"]] for chart in data["charts"]}
@@ -52,7 +55,7 @@ def test_runs_beside_each_other(train, word_file, run_cli):
     page = Path("both.html").read_text()
     assert "Settings that differ" in page
     assert "run1" in page
-    assert "<td>--seed</td><td>1</td><td>2</td>" in page
+    assert '<span class="flag">--seed</span></td><td>1</td><td>2</td>' in page
 
 
 @pytest.mark.parametrize(
@@ -90,6 +93,7 @@ def test_the_page_of_a_run_that_goes_on_is_replaced_now_and_then(train, word_fil
     assert "step 2 of 10, about 9 s left" in path.read_text()
     page.on_event("evaluation", {"step": 3, "eval_accuracy": 0.75})
     assert "0.7500" in path.read_text(), "an evaluation is shown at once"
+    assert f"step 3 · baseline {run.data.baselines['eval_accuracy']:.4f}" in path.read_text()
     opened.run = replace(opened.run, status="interrupted")
     page.end()
     assert '<span class="status interrupted">' in path.read_text()

@@ -5,6 +5,7 @@ What sets a computer up (pip, uv, conda, make) is not run, but what it names mus
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
@@ -14,14 +15,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import openpyxl
 import pytest
 from guide import LANGUAGES, PAGES, ROOT, Document, Line, blocks, typed
 
 from helpers import make_rows, save_tiny_tokenizer
 
-#: Pages that show no commands of their own: what they hold is made from the code and tested there.
-MADE = ("python.md", "hugging_face.md", "trainer_arguments.md", "apple_gpu_faults.md")
-OWN = [page for page in PAGES if page.name not in MADE and any(each.language == "bash" for each in blocks(page))]
+OWN = [page for page in PAGES if {"bash", "python"} & {each.language for each in blocks(page)}]
 SCRIPT = """
 import argparse, datasets
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
@@ -74,6 +74,8 @@ class Reader:
 
     def __init__(self, home: Path, model: Path, run_cli, interrupt, monkeypatch):
         self.home, self.run_cli, self.interrupt, self.monkeypatch = home, run_cli, interrupt, monkeypatch
+        self.seen = ""
+        """What the commands of a block have printed."""
         shutil.copytree(model, home / "model")
         self._write_rows()
         self._have_models(model)
@@ -91,6 +93,11 @@ class Reader:
             lines = [",".join(map(str, row.values())) for row in (rows if "test" not in name else rows[:6])]
             path.write_text("\n".join([",".join(rows[0]), *lines]) + "\n")
         (self.home / "new.csv").write_text("body\nmy dog\nold bread\n")
+        (self.home / "new.csv.gz").write_bytes(gzip.compress(b"body\nmy dog\nold bread\n"))
+        book = openpyxl.Workbook()
+        for cell in ("body", "my dog", "old bread"):
+            book.active.append([cell])
+        book.save(self.home / "new.xlsx")
         (self.home / "lines.txt").write_text("my dog\nold bread\n")
         self._write_mrpc()
 
@@ -145,6 +152,7 @@ class Reader:
         given = io.TextIOWrapper(io.BytesIO(Path(line.input).read_bytes() if line.input else b""))
         self.monkeypatch.setattr("sys.stdin", given)
         code, out, err = self.run_cli(*words)
+        self.seen += out + err
         if words[0] == "verify" and "verify compares a GPU with the CPU" in err:  # without a GPU
             code = 0
         assert code == 0, f"{line}: {err}"
@@ -211,18 +219,34 @@ def check_set_up(line: Line) -> None:
 
 
 @pytest.mark.parametrize("page", OWN, ids=lambda page: page.name)
-def test_a_reader_follows_the_page(reader, page, capsys):
-    seen = _typed_in_english(page)
+def test_a_reader_follows_the_page(reader, page):
+    known = _typed_in_english(page)
+    program = {"__name__": "__main__"}
     for block in blocks(page):
-        if block.language == "python":
-            if block.text not in seen:
-                exec(compile(block.text, f"{page.name}", "exec"), {"__name__": "__main__"})
+        if block.language == "python" and block.text not in known:
+            exec(compile(block.text, f"{page.name}", "exec"), program)
         elif block.language == "bash":
+            reader.seen = ""
             for each in typed(block.text):
                 if isinstance(each, Document):
                     Path(each.name).write_text(each.text)
-                elif str(each) not in seen:
+                elif str(each) not in known:
                     reader.type(each)
+        elif block.language == "output" and not known:
+            assert [line for line in shapes(block.text) if line not in shapes(reader.seen)] == [], reader.seen
+
+
+def shapes(output: str) -> list[tuple[str, ...]]:
+    """Of all its lines, but for details below them."""
+    return [shape(line) for line in output.splitlines() if not line.startswith(" " * 4)]
+
+
+def shape(line: str) -> tuple[str, ...]:
+    """What a line of output shows with any model and on any computer: a choice and its reason, or how it begins."""
+    columns = re.split(r" {2,}", line.strip())
+    if len(columns) == 3 and columns[0] != "device":
+        return columns[0], re.sub(r"[\d.]+", "#", columns[2])
+    return (re.split(r" {2,}|[:,]|\d", line.strip())[0].strip(),)
 
 
 def _typed_in_english(page: Path) -> set[str]:

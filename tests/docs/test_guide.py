@@ -21,7 +21,7 @@ TRANSLATED = ("index", "install", "tutorial", "train", "apple_gpu", "troubleshoo
 TRANSLATIONS = [ROOT / "docs" / f"{name}.{language}.md" for name in TRANSLATED for language in LANGUAGES]
 #: Of pip, conda, uv, tensorboard and launchers.
 FLAGS_OF_OTHERS = {
-    "editable", "upgrade", "name", "python", "logdir",
+    "editable", "upgrade", "name", "python", "logdir", "index",
     "nproc_per_node", "max_restarts", "multi_gpu", "num_processes", "nodes", "ntasks", "gpus", "signal",
 }  # fmt: skip
 

@@ -60,7 +60,7 @@ def two_computers(folder: Path) -> Iterator[Pair]:
             run("ip", "-n", name, "address", "add", address, "dev", "wire")
             run("ip", "-n", name, "link", "set", "wire", "up")
         with _server(folder, second) as configuration:
-            yield Pair(first, second, f"ssh -F {configuration}")
+            yield Pair(first, second, f"ssh -F {configuration} -o ServerAliveInterval=1 -o ServerAliveCountMax=2")
     finally:
         for name in (first, second):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)

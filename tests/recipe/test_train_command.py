@@ -21,6 +21,11 @@ def test_the_command_asks_for_the_same_recipe():
     assert read_command(shlex.split(command)[2:]).recipe == recipe
 
 
+def test_numbers_and_flags_as_people_write_them():
+    recipe = Recipe(data="rows.csv", num_train_epochs=15.0, learning_rate=2e-5, model_name_or_path="b.0", max_steps=10)
+    assert train_command(recipe) == "pippin train rows.csv --model b.0 --lr 2e-05 --epochs 15 --max_steps 10"
+
+
 def test_secrets_and_what_was_meant_once_are_left_out():
     recipe = Recipe(data="rows.csv", token="hf_secret", resume=True)
     assert train_command(recipe) == "pippin train rows.csv"

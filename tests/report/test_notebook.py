@@ -14,10 +14,9 @@ from helpers import some_plan
 from pippin.engine.interrupts import Interrupted
 from pippin.errors import Mistakes, PippinError
 from pippin.recipe import Recipe
-from pippin.report.notebook import NotebookTerminal, in_notebook, terminal_for
+from pippin.report.notebook import NotebookTerminal, PythonTerminal, in_notebook, terminal_for
 from pippin.report.progress import TrainingProgress
-from pippin.report.report import Report
-from pippin.report.terminal import Terminal
+from pippin.report.report import Report, for_python
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 
@@ -89,13 +88,29 @@ def test_a_run_that_stops_says_so(output):
 def test_where_a_notebook_is(monkeypatch, shell, expected):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert not in_notebook()
-    assert type(terminal_for(Recipe())) is Terminal
+    assert type(terminal_for(Recipe())) is PythonTerminal
     module = ModuleType("IPython")
     module.get_ipython = lambda: shell  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", module)
     assert in_notebook() is expected
     assert (type(terminal_for(Recipe())) is NotebookTerminal) is expected
-    assert type(terminal_for(Recipe(), quiet=True)) is Terminal
+    assert type(terminal_for(Recipe(), quiet=True)) is PythonTerminal
+
+
+def test_python_hears_of_keywords_not_of_flags(capsys):
+    flags = Report("runs/x", {"eval_accuracy": 0.5}, "accuracy", remarks=("Try more epochs (--epochs) or --lr 0.1.",))
+    report = for_python(flags)
+    assert report.remarks == ("Try more epochs (epochs) or lr=0.1.",)
+    assert "(epochs)" in report._repr_html_()
+    terminal = terminal_for(Recipe())
+    terminal.show_report(flags)
+    terminal.note("see --max_steps")
+    terminal.say("--max_steps 3")
+    terminal.show_plan(some_plan("set by --max_steps"), "words: 40 rows")
+    out = capsys.readouterr().out
+    assert "--" not in out.replace("try it: pippin predict runs/x --text", "")
+    assert "or lr=0.1." in out
+    assert "set by max_steps" in out
 
 
 def test_errors_are_a_line_and_no_frames():

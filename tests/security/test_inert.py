@@ -165,7 +165,8 @@ def test_model_card(hostile_run):
     card = (hostile_run[0] / "README.md").read_text()
     _, front, body = card.split("---\n", 2)
     assert yaml.safe_load(front) == {
-        "library_name": "transformers", "pipeline_tag": "text-classification", "tags": ["pippin"]
+        "library_name": "transformers", "pipeline_tag": "text-classification", "tags": ["pippin"],
+        "metrics": ["accuracy", "f1"],
     }  # fmt: skip
     kinds = set()
     for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(body):

@@ -47,8 +47,8 @@ def test_the_most_confident_wrong_answers_come_first():
 def test_for_numbers_those_that_are_furthest_off():
     found = worst_mistakes(examples(3), judged([[1.0], [2.5], [9.0]], [1.0, 2.0, 3.0], regression=True))
     assert [(row, *others) for row, _, *others in found] == [
-        (12, "3", "9", 6.0),
-        (11, "2", "2.5", 0.5),
+        (12, 3.0, 9.0, 6.0),
+        (11, 2.0, 2.5, 0.5),
     ]
 
 

@@ -31,7 +31,7 @@ from pippin.models.loading import load_config, load_model, load_tokenizer, longe
 from pippin.plan.device import choose_device
 from pippin.plan.layout import choose_last_layer, choose_layout
 from pippin.recipe import Recipe
-from pippin.report.report import Report, read_report
+from pippin.report.report import Report, for_python, read_report
 from pippin.runs.model import trained_run
 from pippin.runs.record import NAME as RECORD
 from pippin.runs.record import Run
@@ -42,6 +42,8 @@ from pippin.tasks.registry import task_for
 #: What a caller gives along with some rows, and gets back with their answers.
 Part = TypeVar("Part")
 
+#: Characters that all the classes' names may take up where a predictor is shown in a line.
+_SHORT_NAMES = 60
 _HUB_NAME = re.compile(r"(?!runs/)\w[\w.-]*/\w[\w.-]*")
 
 
@@ -98,8 +100,25 @@ class Predictor:
         return cls(Inference(network), tokenizer, task, max_length, run, folder)
 
     def __repr__(self) -> str:
-        classes = f"{len(self.classes)} classes: {listed(self.classes, 5)}" if self.classes else "numbers"
-        return f"Predictor({self.folder!r}, {classes}, on {self.inference.backend.kind})"
+        return f"Predictor({self.folder!r}, {self._answers()}, on {self.inference.backend.kind})"
+
+    def _repr_html_(self) -> str:
+        from pippin.report.summary import predictor_html
+
+        columns = " and ".join(self.text_columns)
+        facts = {
+            "model": self.folder,
+            "reads": columns,
+            "predicts": self._answers(),
+            "device": self.inference.backend.kind,
+        }
+        return predictor_html(facts, self.classes)
+
+    def _answers(self) -> str:
+        """What it predicts; class names only where they are short."""
+        names = ", ".join(self.classes)
+        count = f"{len(self.classes)} classes" if names else "numbers"
+        return f"{count}: {names}" if 0 < len(names) <= _SHORT_NAMES else count
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -109,7 +128,8 @@ class Predictor:
     @property
     def report(self) -> Report | None:
         """What came out of the run; None for a model that Pippin did not train."""
-        return read_report(Path(self.folder)) if self.run else None
+        report = read_report(Path(self.folder)) if self.run else None
+        return for_python(report) if report else None
 
     @property
     def text_columns(self) -> tuple[str, ...]:

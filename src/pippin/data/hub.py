@@ -10,6 +10,9 @@ from pippin.errors import PippinError
 from pippin.machine.hub_access import NO_NETWORK, is_cut_off, without_waiting
 from pippin.redact import remember_secret, without_secrets
 
+#: Where the Hub has the known tasks.
+GLUE, TREC = "nyu-mll/glue", "CogComp/trec"
+
 
 def task_from_hub(task: str, cache_dir: str | None, token: str | None) -> dict[str, Table]:
     """The splits of a known task, from the Hub's cache or the Hub itself."""
@@ -17,9 +20,9 @@ def task_from_hub(task: str, cache_dir: str | None, token: str | None) -> dict[s
 
     remember_secret(token)
     if task == "trec":
-        repository, revision, folder = "CogComp/trec", "refs/convert/parquet", "default"
+        repository, revision, folder = TREC, "refs/convert/parquet", "default"
     else:
-        repository, revision, folder = "nyu-mll/glue", "main", task
+        repository, revision, folder = GLUE, "main", task
     try:
         with without_waiting():
             snapshot = snapshot_download(

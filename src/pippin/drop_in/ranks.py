@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -13,11 +12,6 @@ import torch
 from pippin.engine.group import let_threads_finish
 
 T = TypeVar("T")
-
-
-def is_first() -> bool:
-    """Whether this process speaks for all, by what its launcher says."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def first_says(make: Callable[[], T]) -> T:

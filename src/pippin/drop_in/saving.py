@@ -16,8 +16,8 @@ from transformers import trainer as their_module
 
 from pippin.drop_in import checkpoints
 from pippin.drop_in.later import Background, Copies, Later
-from pippin.drop_in.notices import say
-from pippin.drop_in.ranks import all_say, first_says, is_first
+from pippin.drop_in.notices import is_first, say
+from pippin.drop_in.ranks import all_say, first_says
 from pippin.drop_in.safekeeping import Safekeeping
 from pippin.drop_in.swapped import swapped
 from pippin.drop_in.transaction import Transaction, recover, reseal, signature

@@ -7,10 +7,12 @@ import shlex
 from typing import Any
 
 from pippin.recipe.fields import recipe_fields
+from pippin.recipe.foreign import SHORT_NAMES
 from pippin.recipe.recipe import Recipe
 
 #: What is not a setting of the job itself.
 _ONCE = {"quiet", "resume", "resume_from_checkpoint", "token"}
+_SHORT = {name: short for short, name in SHORT_NAMES.items()}
 
 
 def given_settings(recipe: Recipe) -> dict[str, Any]:
@@ -26,13 +28,15 @@ def train_command(recipe: Recipe) -> str:
         if name == "data":
             words.insert(2, str(value))
         elif name not in _ONCE:
-            words += [f"--{name}"] if value is True else [f"--{name}", _word(value)]
+            flag = f"--{_SHORT.get(name, name)}"
+            words += [flag] if value is True else [flag, typed(value)]
     return shlex.join(words)
 
 
-def _word(value: Any) -> str:
+def typed(value: Any) -> str:
+    """A value as one would type it: 15 rather than 15.0."""
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
     if isinstance(value, dict):
         return json.dumps(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value).removesuffix(".0" * isinstance(value, float))

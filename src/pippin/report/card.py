@@ -5,69 +5,128 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from pippin.report.report import Report
+from pippin.report.card_data import base_model, card_data
+from pippin.report.page.metric_names import figure, metric_title
+from pippin.report.page.sections import device_words, row_counts, run_title
+from pippin.report.plan_words import plan_rows
+from pippin.report.report import Report, scores
 from pippin.runs.record import Run
-from pippin.text import visible
+from pippin.tasks.parts import TablePart
+from pippin.text import clock_time, epochs, local_time, visible
 
 #: Words that mean nothing to Markdown, also not as an address.
 _HARMLESS = re.compile(r"[^\W_]+([ /(),-]+[^\W_]+)*\)?")
 _MARKDOWN = re.compile(r"[\\`*<>\[\]|&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_BAR = "\\|"
+_MOST_CLASSES, _MOST_ROWS = 50, 100
+_SPLITS = (("test", "test rows"), ("eval", "validation rows"))
+#: What a reader knows of how a model is trained; the rest of the plan is in run.json.
+_TOLD = ("batch size", "learning rate", "head rate", "frozen")
 
 
 def model_card(run: Run, report: Report) -> str:
-    """What the model is, how well it does, how it was made and how to use it."""
-    classes = ", ".join(map(as_words, run.data.classes[:50]))
-    kind = prose(run.data.kind) + (f": {classes}" if classes else "")
-    pipeline = prose(run.data.pipeline)
-    scores = "\n".join(
-        f"| {prose(name)} | {value:.4f} |"
-        for name, value in report.results.items()
-        if name.startswith(("eval_", "test_")) and not name.endswith(("runtime", "per_second", "samples"))
+    """What the model is, how well it does, how to use it and how it was trained."""
+    title = run_title(run, report.folder)
+    parts = [
+        f"---\n{card_data(run, report, title).to_yaml()}\n---",
+        f"# {as_words(title)}",
+        _what_it_is(run),
+        *_results(report),
+        *_use(run, report),
+        *_training(run, report),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _what_it_is(run: Run) -> str:
+    data = run.data
+    each = "pair of texts" if len(data.text_columns) == 2 else "text"
+    names = ", ".join(map(as_words, data.classes[:_MOST_CLASSES]))
+    more = f" and {len(data.classes) - _MOST_CLASSES} more" if len(data.classes) > _MOST_CLASSES else ""
+    does = (
+        f"It gives each {each} one of {prose(data.kind)}: {names}{more}."
+        if names
+        else f"It predicts a number for each {each}."
     )
-    plan = "\n".join(
-        f"| {name} | {prose(str(choice.value))} | {prose(choice.reason)} |"
-        for name, choice in run.plan.choices().items()
+    return f"{as_words(_base_words(run))}, fine-tuned on {as_words(data.name)} ({row_counts(data)} rows). {does}"
+
+
+def _base_words(run: Run) -> str:
+    """The model that it was started from: its name on the Hub, else its folder's, without the way there."""
+    return base_model(run)[0] or Path(run.model).name
+
+
+def _results(report: Report) -> Iterator[str]:
+    """Scores beside those of the simplest answer, what nobody should miss, and the figures of each class."""
+    rows = [
+        (f"{metric_title(name)}, {rows}", figure(value), figure(report.baselines.get(f"{split}_{name}")))
+        for split, rows in _SPLITS
+        for name, value in scores(report.results, split).items()
+    ]
+    if not rows:
+        return
+    yield "## Results"
+    heads = ("", "score", prose(report.baseline_answer))
+    yield _table(heads if report.baselines else heads[:2], rows)
+    for remark in report.remarks:
+        yield f"> **Warning:** {prose(remark)}"
+    for part in report.parts:
+        if part.in_brief and part.table and len(part.table.rows) <= _MOST_ROWS:
+            yield f"{prose(part.title)}:"
+            yield _part_table(part.table)
+
+
+def _part_table(part: TablePart) -> str:
+    rows = [
+        tuple(figure(cell, how) if how else as_words(str(cell)) for cell, how in zip(row, part.formats, strict=False))
+        for row in part.rows
+    ]
+    return _table(tuple(map(prose, part.heads)), rows)
+
+
+def _use(run: Run, report: Report) -> Iterator[str]:
+    """Lines that work as they stand, where the model was trained."""
+    shown, name = visible(report.folder).replace("\n", " "), visible(json.dumps(report.folder, ensure_ascii=False))
+    is_pair, is_number = len(run.data.text_columns) == 2, not run.data.classes
+    second = ' --text2 "Your second text"' if is_pair else ""
+    text = '{"text": "Your text", "text_pair": "Your second text"}' if is_pair else '"Your text"'
+    more = ', function_to_apply="none"' if is_number else ""
+    answer = ("" if is_pair else "[0]") + '["score"]' if is_number else ""
+    yield "## Use"
+    yield "Run these in the folder in which you trained it; anywhere else, change the path."
+    yield f'```bash\npippin predict {shlex.quote(shown)} --text "Your text"{second}\n```'
+    yield (
+        "```python\nfrom transformers import pipeline\n\n"
+        f"predict = pipeline({json.dumps(run.data.pipeline)}, model={name})\npredict({text}{more}){answer}\n```"
     )
-    folder = _one_line(report.path.name)
-    sizes = ", ".join(f"{count} {prose(name)}" for name, count in run.data.rows.items())
-    found = report.verification
-    verification = f"\n\nThe device against the CPU, before training: {prose(found)}" if found else ""
-    return f"""---
-library_name: transformers
-pipeline_tag: {pipeline}
-tags:
-- pippin
----
 
-# {as_words(run.recipe.run_name or report.path.name)}
 
-{as_words(run.model)}, fine-tuned on {as_words(run.data.name)} ({sizes} rows) for {kind}.
+def _training(run: Run, report: Report) -> Iterator[str]:
+    plan = {name: value for name, value, _ in plan_rows(run.plan)}
+    trained = f"{epochs(report.results['epoch'])} in {clock_time(report.results['train_runtime'])}"
+    versions = f"Pippin {run.pippin}, torch {run.machine.torch}, transformers {run.machine.transformers}"
+    facts = {
+        "base model": as_words(_base_words(run)),
+        "rows": row_counts(run.data),
+        "trained for": trained,
+        **{name: prose(plan[name]) for name in _TOLD if name in plan},
+        "device": prose(device_words(run)),
+        "date": local_time(run.started)[:10],
+        "versions": prose(versions),
+    }
+    yield "## How it was trained"
+    yield _table(("", ""), list(facts.items()))
+    if report.verification:
+        yield f"The device against the CPU, before training: {prose(report.verification)}"
 
-| score | value |
-|---|---|
-{scores}
 
-## Use
-
-```python
-from transformers import pipeline
-
-classify = pipeline("{pipeline}", model={json.dumps(folder, ensure_ascii=False)})
-classify("…")
-```
-
-or {_code(f'pippin predict {shlex.quote(folder)} --text "…"')}.
-
-## How it was made
-
-Pippin {run.pippin}, torch {run.machine.torch}, transformers {run.machine.transformers}, \
-{run.machine.system} {run.machine.architecture}, {run.started}.{verification}
-
-| choice | value | reason |
-|---|---|---|
-{plan}
-"""
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """As Markdown has it; there a bar is a bar in code too."""
+    lines = [heads, ("---",) * len(heads), *(row[: len(heads)] for row in rows)]
+    return "\n".join(f"| {' | '.join(cell.replace('|', _BAR) for cell in line)} |" for line in lines)
 
 
 def as_words(text: str) -> str:

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -32,8 +32,8 @@ _AT_ONCE = {"started", "evaluation", "trained", "finished", "interrupted", "fail
 def terminal_for(recipe: Recipe, quiet: bool = False) -> Terminal:
     """Where Python's user sees the run: in the notebook's output, or as on the command line."""
     if quiet:
-        return Terminal(quiet=True)
-    terminal = Terminal.for_recipe(recipe)
+        return PythonTerminal(quiet=True)
+    terminal = PythonTerminal.for_recipe(recipe)
     return NotebookTerminal() if not terminal.quiet and in_notebook() else terminal
 
 
@@ -42,6 +42,23 @@ def in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None
+
+
+class PythonTerminal(Terminal):
+    """A terminal whose words are Python's: keywords, not flags."""
+
+    def say(self, text: str) -> None:
+        super().say(in_python(text))
+
+    def note(self, text: str) -> None:
+        super().note(in_python(text))
+
+    def warn(self, text: str) -> None:
+        super().warn(in_python(text))
+
+    def show_plan(self, plan: Plan, headline: str, trains: bool = True) -> None:
+        reasons = {name: replace(each, reason=in_python(each.reason)) for name, each in plan.choices().items()}
+        super().show_plan(plan.changed(**reasons), headline, trains)
 
 
 @dataclass

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pippin.machine.fallbacks import Fallback
 from pippin.plain_files import read_json
+from pippin.recipe.signature import in_python
 from pippin.records import from_json
 from pippin.tasks.parts import Part
 
@@ -21,12 +22,17 @@ class Report:
     """Results under Hugging Face's keys, and what they were made of."""
 
     folder: str
+    """The run's folder."""
     results: dict[str, float]
     """All of train_, eval_ and test_ figures."""
     main_metric: str
+    """The task's main metric, such as `accuracy`."""
     text_columns: tuple[str, ...] = ()
+    """The columns that the text came from."""
     best_step: int | None = None
+    """The step of the model that was kept; None if nothing was trained."""
     stopped_early: bool = False
+    """Whether early stopping ended the training."""
     peak_memory: int = 0
     """Most bytes held on the device while training."""
     saving_seconds: float = 0.0
@@ -57,6 +63,11 @@ class Report:
     @property
     def path(self) -> Path:
         return Path(self.folder)
+
+
+def for_python(report: Report) -> Report:
+    """The same for Python's user: remarks name keywords, not flags."""
+    return replace(report, remarks=tuple(map(in_python, report.remarks)))
 
 
 def scores(results: Mapping[str, Any], split: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pippin.report.page.markup import Html, html, joined
@@ -41,6 +41,13 @@ def _row(report: Report, split: str, title: str, name: str) -> Html:
     if report.baselines:
         cells = joined([cells, html("<td>{:.4f}</td>", baseline) if baseline is not None else html("<td></td>")])
     return html("<tr>{}</tr>", cells)
+
+
+def predictor_html(facts: Mapping[str, str], classes: Sequence[str]) -> Html:
+    """What a predictor is, in a small table, and all its classes for those who open it."""
+    rows = joined(html("<tr><th>{}</th><td>{}</td></tr>", *each) for each in facts.items() if each[1])
+    more = "<details><summary>Classes</summary>{}</details>"
+    return html("<table><tbody>{}</tbody></table>{}", rows, html(more, ", ".join(classes)) if classes else "")
 
 
 def predictions_html(answers: Sequence[Prediction]) -> Html:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from made_up import GPU, made_up_bench, point
 
-from pippin.commands.bench.results import INFERENCE, TRAINING, TRANSFORMERS
+from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, TRAINING, TRANSFORMERS
 from pippin.commands.bench.views import bar_charts as bench_charts
 from pippin.commands.bench.views.document import bench_document, comparison_document, differences, notes
 from pippin.commands.bench.views.markdown import markdown
@@ -28,7 +28,16 @@ def test_the_faster_device_is_recommended_with_its_reasons():
     said = sentence(made_up_bench({GPU: 1.0, "cpu": 12.0}))
     assert said.startswith(f"On this machine, use {GPU} (NVIDIA H200) for all-MiniLM-L6-v2: it trains 12.0 times as")
     assert "fast as cpu and predicts 12.0 times as fast." in said
-    assert "Training on 1,000 rows takes 4.0 s (accuracy 0.90), training the head only 1.0 s." in said
+    assert "Training on 1,000 rows at batch size 16 takes 4.2 s (accuracy 0.90), training the head only 1.0 s." in said
+
+
+def test_the_sentence_and_the_table_say_the_same_times():
+    times = (10.4, 10.2, 10.1)
+    points = [replace(point(TRAINING, "cpu", 16, times), whole_seconds=times)]
+    points.append(replace(point(HEAD_ONLY, "cpu", 16, (0.0312,)), whole_seconds=(0.0312,)))
+    bench = made_up_bench(points=tuple(points))
+    assert "takes 10.2 s, training the head only 31 ms." in sentence(bench)
+    assert [row[3] for sheet in sheets(bench) for row in sheet.rows if len(row) > 4] == ["10.2 s", "31 ms"]
 
 
 def test_the_cpu_is_recommended_where_the_gpu_is_slower():
@@ -54,8 +63,10 @@ def test_the_only_device():
 
 
 def test_no_larger_batch_than_needed_is_recommended():
-    points = tuple(point(INFERENCE, "cpu", batch, (0.01 * max(batch, 8),)) for batch in (1, 8, 64))
-    assert "a batch size of 8 is enough for full speed (100 samples/s)" in sentence(made_up_bench(points=points))
+    seconds = {1: 0.08, 8: 0.082, 64: 0.64}
+    points = tuple(point(INFERENCE, "cpu", batch, (each,)) for batch, each in seconds.items())
+    said = sentence(made_up_bench(points=points))
+    assert "a batch size of 8 is enough for full speed (97.6 samples/s)" in said, "its own speed, not the highest"
 
 
 def test_an_emulated_device_is_never_recommended():

@@ -244,3 +244,9 @@ def test_help_teaches_and_belongs_to_pippin_only_before_the_script(run_cli) -> N
     assert code == 0
     assert "pippin exec train.py" in out
     assert "--data_dir" in out
+
+
+def test_nothing_heavy_is_loaded_for_a_script_that_needs_nothing(tmp_path):
+    script = tmp_path / "light.py"
+    script.write_text("import sys; print([name for name in ('torch', 'transformers', 'numpy') if name in sys.modules])")
+    assert call(*PIPPIN, script).stdout == "[]\n"

@@ -31,6 +31,8 @@ def make_run(status: str = "finished", classes: tuple[str, ...] = CLASSES, **cha
         parts=(Part("Training rows by class", bars=Bars(classes, tuple(range(10, 10 + len(classes))), "classes")),),
         lengths=(LengthBin(3, 6, 50), LengthBin(7, 10, 40)),
         padding=0.08,
+        baselines={"eval_accuracy": 0.4},
+        baseline_answer='always answering "ABBR"',
     )  # fmt: skip
     run = Run(
         Recipe(data="rows.csv", seed=7),

@@ -158,6 +158,46 @@ def test_a_page_that_is_still_written_is_looked_at_again(browser, tmp_path, monk
     assert browser.complaints == []
 
 
+def test_a_command_breaks_between_its_words_alone_and_is_copied_clean(opened):
+    opened.sized(390, 800)
+    told = "document.querySelectorAll('.command code')[0]"
+    line = "pippin train rows.csv --output_dir a-b-c-d-e-f --eval_strategy steps-and-epochs --learning_rate 0.001"
+    opened.run(f"{told}.innerHTML = {line!r}.replace(/\\S*-\\S*/g, '<span>$&</span>')")
+    heights = f"[...{told}.children].map(each => each.getClientRects().length)"
+    assert opened.run(heights) == [1] * 5
+    assert opened.run(f"getSelection().selectAllChildren({told}) || getSelection().toString()") == line
+
+
+def test_a_wide_table_fades_where_it_goes_on(browser, tmp_path):
+    runs = [ComparedRun(f"run number {place}", make_run(), make_history(), make_report()) for place in range(9)]
+    browser.sized(390, 800)
+    browser.open(write(tmp_path / "both.html", compare_page(runs)))
+    box = "document.querySelector('.wide')"
+    edges = f"new Promise(done => requestAnimationFrame(() => setTimeout(() => done({box}.className))))"
+    assert browser.run(edges) == "wide after"
+    browser.run(f"{box}.scrollLeft = 20")
+    assert browser.run(edges) == "wide after before"
+    browser.run(f"{box}.scrollLeft = 10000")
+    assert browser.run(edges) == "wide before"
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    browser.sized(4000, 800)
+    assert browser.run(edges) == "wide"
+
+
+def test_the_baselines_name_stands_where_no_curve_is(browser, tmp_path):
+    history = make_history()
+    # Far above the level on the left, and then just above it, where the name would stand by itself.
+    history.evaluations = [{"step": step, "eval_accuracy": 0.9 if step < 14 else 0.42} for step in range(2, 32, 2)]
+    browser.sized(1200, 900)
+    browser.open(write(tmp_path / "report.html", run_page(make_run(), history, make_report(), "runs/q")))
+    name = "document.querySelector('#metric0 svg .named')"
+    assert browser.run(f"{name}.textContent") == "baseline 0.4000"
+    curve = browser.run("document.querySelector('#metric0 .curve').getAttribute('d')")
+    box = browser.run(f"(b => [b.x, b.y, b.width, b.height])({name}.getBBox())")
+    points = [tuple(map(float, each.split())) for each in curve[1:].split("L")]
+    assert not [1 for x, y in points if box[0] <= x <= box[0] + box[2] and box[1] <= y <= box[1] + box[3]]
+
+
 def test_light_and_dark_and_a_phone(opened):
     ground = "getComputedStyle(document.body).backgroundColor"
     light = opened.run(ground)

@@ -10,10 +10,11 @@ from makers import make_history, make_report, make_run, mixed_up
 from helpers import by_class_part
 from pippin.machine.fallbacks import Fallback
 from pippin.recipe import Recipe
-from pippin.report.page.charts import run_charts, thinned
+from pippin.report.page.charts import Mark, run_charts, thinned
 from pippin.report.page.compare_page import ComparedRun, compare_page
 from pippin.report.page.history import History, read_history
 from pippin.report.page.run_page import run_page
+from pippin.report.report import Report
 
 
 def test_the_result_comes_first_and_all_that_it_was_made_of_follows():
@@ -22,8 +23,8 @@ def test_the_result_comes_first_and_all_that_it_was_made_of_follows():
     order = [
         "0.9000", "Curves", "By class, on the validation rows", "Who was Galileo?",
         "aten::isneginf ran on the CPU 36 times",
-        "The results are the CPU&#x27;s.", "The plan", "The data", "8% of an epoch", "pippin train rows.csv --seed 7",
-        "pippin predict runs/questions", "2.13.0",
+        "The results are the CPU&#x27;s.", "The plan", "The data", "8% of an epoch",
+        "pippin train rows.csv <span>--seed</span> 7", "pippin predict runs/questions", "2.13.0",
     ]  # fmt: skip
     places = [page.index(words) for words in order]
     assert places == sorted(places)
@@ -36,6 +37,43 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(status, words):
     assert words in page
     assert "pippin resume &#x27;my runs/q&#x27;" in page
     assert "0.7500" in page, "the last evaluation stands for the result"
+
+
+def test_a_run_goes_by_its_own_name_else_by_its_folders():
+    for run, title in ((make_run(), "my run"), (make_run(recipe=Recipe(run_name="the first")), "the first")):
+        page = run_page(run, make_history(), None, "runs/my run/")
+        assert f"<title>{title}</title>" in page
+        assert f'<h1><bdi dir="auto">{title}</bdi></h1><p><bdi dir="auto">questions</bdi> (90 training' in page
+
+
+def test_a_score_no_better_than_the_baseline_is_a_warning():
+    good = run_page(make_run(), make_history(), make_report(), "runs/q")
+    assert 'card main"><b>0.9000</b>Accuracy<small>validation rows · baseline 0.4000<' in good
+    assert "poor" not in good.split("<body>")[1].split("Curves")[0]
+    results = {**make_report().results, "eval_accuracy": 0.4}
+    bad = run_page(make_run(), make_history(), make_report(results=results), "runs/q")
+    assert 'card poor"><b>0.4000</b>Accuracy<small>validation rows · no better than the baseline, 0.4000<' in bad
+    assert "card main" not in bad
+
+
+@pytest.mark.parametrize("status", ["started", "interrupted", "failed", "killed"])
+def test_an_unfinished_run_is_held_against_the_baseline_too(status):
+    page = run_page(make_run(status), make_history(), None, "runs/q")
+    assert "step 30 · baseline 0.4000" in page
+    assert "Baseline: always answering &quot;ABBR&quot;." in page
+    (accuracy,) = [each for each in run_charts(make_history(), False, {"eval_accuracy": 0.4}) if each.level]
+    assert (accuracy.title, accuracy.level) == ("Accuracy", Mark(0.4, "baseline 0.4000"))
+
+
+def test_run_it_again_asks_for_a_folder_of_its_own():
+    recipe = Recipe(data="rows.csv", num_train_epochs=15.0, output_dir="runs/q", overwrite_output_dir=True)
+    page = run_page(make_run(recipe=recipe), make_history(), make_report(), "runs/q")
+    assert "<code>pippin train rows.csv <span>--epochs</span> 15</code>" in page
+
+
+def test_epochs_are_rounded():
+    results = {**make_report().results, "epoch": 0.38961}
+    assert "<small>0.4 epochs</small>" in run_page(make_run(), make_history(), make_report(results=results), "runs/q")
 
 
 def test_nothing_outside_is_named_and_nothing_acts_in_line():
@@ -55,6 +93,22 @@ def test_large_runs_stay_small():
     assert len(page) < 1_000_000
     assert "Most frequent confusions" in page
     assert page.count("<td class=number>4321</td>") == 30
+
+
+def test_a_short_last_window_is_left_out():
+    def curve(*steps: int) -> list[float]:
+        history = History()
+        for step in steps:
+            history.add("log", {"step": step, "loss": 1.0, "learning_rate": 0.1}, float(step))
+        charts = {chart.id: chart for chart in run_charts(history)}
+        assert charts["rate"].series[0].points[-1][0] == steps[-1], "the rate is no mean over a window"
+        assert {chart.until for chart in charts.values() if chart.x == "Step"} == {steps[-1]}, "one axis for all"
+        return [x for x, _ in charts["loss"].series[0].points]
+
+    assert curve(10, 20, 24) == [10, 20]
+    assert curve(10, 20, 25) == [10, 20, 25]
+    assert curve(10, 13) == [10]
+    assert curve(7) == [7]
 
 
 def test_thinning_keeps_the_ends_and_the_extremes():
@@ -99,6 +153,38 @@ def test_a_line_that_a_crash_cut_off_is_left_out(tmp_path):
     assert run_charts(history) == [], "what is no number is not drawn"
     assert run_page(make_run("failed"), history, None, "q").count(">NaN<") == 1
     assert read_history(tmp_path / "none").logs == []
+
+
+def compared(name: str, status: str = "finished", report: Report | None = None, **changes) -> ComparedRun:
+    return ComparedRun(name, make_run(status, **changes), make_history(), report)
+
+
+def test_few_runs_stand_side_by_side_and_many_below_each_other():
+    few = compare_page([compared(name, report=make_report()) for name in "ab"])
+    results = few[few.index("Results") : few.index("Curves")]
+    assert '<abbr title="Accuracy, validation">Accuracy</abbr> <small>validation</small></td>' in results
+    assert "sortable" not in results
+    wide = make_report(results={**make_report().results, **{f"eval_metric{number}": 0.5 for number in range(9)}})
+    many = compare_page([compared(name, report=wide) for name in "abcdefg"])
+    results = many[many.index("Results") : many.index("Curves")]
+    assert '<abbr title="Accuracy, validation">Accuracy</abbr> <small>validation</small></th>' in results
+    assert "sortable" in results
+
+
+def test_beside_each_other_the_baseline_is_seen_and_never_starred():
+    poor = {**make_report().results, "eval_accuracy": 0.3}
+    runs = [compared("a", report=make_report()), compared("b", report=make_report(results=poor)),
+            compared("c", "interrupted")]  # fmt: skip
+    page = compare_page(runs)
+    assert "★ 0.9000<br><small" in page
+    assert '0.3000<br><small class="poor">baseline 0.4000' in page
+    assert "Red: the same answer to every row" in page
+    assert "1:00<br><small" in page, "the interrupted run has taken time too"
+    assert 'interrupted</span><small class="name">step 30<' in page
+    only_poor = compare_page([runs[1], compared("d", report=make_report(results={**poor, "eval_accuracy": 0.2}))])
+    assert "★ 0.3000" not in only_poor
+    others = compare_page([*runs, compared("d", report=make_report(), fingerprint="other rows")])
+    assert "★ 0.9000" not in others, "scores on other rows are not better or worse"
 
 
 def test_several_runs_show_where_they_differ():

@@ -145,6 +145,8 @@ def left_out_words(settings: list[Setting]) -> list[str]:
 
     >>> left_out_words([Setting("inference", "cpu", "fp32", batch, 512) for batch in (8, 16, 32)])
     ['inference with 512 tokens in fp32 (batch sizes 8, 16, 32)']
+    >>> left_out_words([Setting("training", "cpu", "fp32", 64)])
+    ['training (batch size 64)']
     """
     by_kind: dict[str, set[int]] = {}
     for setting in settings:
@@ -152,7 +154,10 @@ def left_out_words(settings: list[Setting]) -> list[str]:
         words += f" in {setting.precision}" if setting.length is not None else ""
         words += "" if setting.library == PIPPIN else " by HF Trainer"
         by_kind.setdefault(words, set()).add(setting.batch)
-    return [f"{words} (batch sizes {', '.join(map(str, sorted(sizes)))})" for words, sizes in by_kind.items()]
+    return [
+        f"{words} (batch size{'s' * (len(sizes) > 1)} {', '.join(map(str, sorted(sizes)))})"
+        for words, sizes in by_kind.items()
+    ]
 
 
 @contextmanager

@@ -98,7 +98,7 @@ const nameLevel = (parent, level, series, { width, across, down }) => {
     const [nextX, next] = all[at + 1] ?? [x, value];
     return [across(x + share * (nextX - x)), down(value + share * (next - value))];
   }));
-  const places = [[width - RIGHT, "end"], [LEFT + 4, "start"]].flatMap(([x, anchor]) => [-4, 13].map((below) => ({ x, anchor, y: y + below })));
+  const places = [[width - RIGHT, "end"], [LEFT + 4, "start"]].flatMap(([x, anchor]) => [-6, 15].map((below) => ({ x, anchor, y: y + below })));
   const covered = (place) => {
     const left = place.anchor === "end" ? place.x - long : place.x;
     const isOut = place.y < TOP + 8 || place.y > HEIGHT - BOTTOM - 2;

@@ -86,7 +86,7 @@ class Clock:
 
 
 def run_charts(history: History, running: bool = False, baselines: Mapping[str, float] | None = None) -> list[Chart]:
-    """Every curve that the run has points for, all up to the same step; while it runs, with room for what is to come."""
+    """Every curve that the run has points for, all up to one step; while it runs, with room for what is to come."""
     logs, evaluations = history.logs, history.evaluations
     whole = whole_windows(logs)
     left = history.seconds_left if running else 0.0
@@ -133,7 +133,7 @@ def scatter_chart(id: str, part: Scatter) -> Chart:
 
 def whole_windows(logs: Sequence[dict[str, float]]) -> Sequence[dict[str, float]]:
     """The log lines without a last one that covers less than half as many steps as those before: it jumps."""
-    before, last, end = (float(each.get("step", math.nan)) for each in [{}, {}, {}, *logs][-3:])
+    before, last, end = [0.0, 0.0, 0.0, *(each.get("step", math.nan) for each in logs)][-3:]
     return logs[:-1] if end - last < (last - before) / 2 else logs
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pippin.recipe.command import given_settings
+from pippin.recipe.command import given_settings, typed
 from pippin.report.page.charts import Chart, Clock, Series, metric_curves, points, whole_windows, with_points
 from pippin.report.page.frame import page
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, capital, html, theirs, with_flags
+from pippin.report.page.markup import Html, capital, html, shortened, with_flags
 from pippin.report.page.metric_names import (
     figure,
     is_no_better,
@@ -35,7 +35,8 @@ _NO_DIFFERENCE = {
 }  # fmt: skip
 
 #: So many have room beside each other.
-_FEW_RUNS = 6
+_FEW_RUNS, _LONGEST_NAME = 6, 24
+_POOR = Html('<p class="soft">Red: the same answer to every row, the baseline, scores as well.</p>')
 _OTHER_ROWS = Html('<p class="soft">Not all of these runs have the same rows: mind that when you compare scores.</p>')
 
 
@@ -86,13 +87,17 @@ def compare_page(runs: Sequence[ComparedRun]) -> Html:
 def _results(runs: Sequence[ComparedRun]) -> Html:
     """A line for each run; where there are few runs and many figures, a column for each."""
     found = [_figures(each) for each in runs]
-    kinds = list(dict.fromkeys(kind for each in found for kind in each))
-    best = {kind: _best(kind, [each[kind] for each in found if kind in each]) for kind in kinds}
+    kinds = sorted(dict.fromkeys(kind for each in found for kind in each), key=lambda kind: not kind.split)
+    same_rows = len({each.run.fingerprint for each in runs}) == 1
+    best = {
+        kind: _best(kind, [each[kind] for each in found if kind in each]) if same_rows or not kind.split else math.nan
+        for kind in kinds
+    }
     heads = [html('<abbr title="{}">{}</abbr> <small>{}</small>', each.title, each.short, each.split) for each in kinds]
     rows: list[list[object]] = [
         [
-            theirs(each.name),
-            status_mark("running" if each.run.status == "started" else each.run.status),
+            shortened(each.name, _LONGEST_NAME),
+            _status(each),
             *(_cell(figures.get(kind), best[kind]) for kind in kinds),
         ]
         for each, figures in zip(runs, found, strict=True)
@@ -106,29 +111,37 @@ def _results(runs: Sequence[ComparedRun]) -> Html:
         shown = table(["Run", "Status", *heads], rows, Look(numbers, sorts=True, what="runs", sticky=True))
     is_marked, line = any(map(_is_known, best.values())), "line" if is_turned else "column"
     note = html('<p class="soft">★ marks the best figure of a {}.</p>', line) if is_marked else ""
-    others = _OTHER_ROWS if len({each.run.fingerprint for each in runs}) > 1 else ""
-    return html("{}{}{}", shown, note, others)
+    poor = _POOR if any(figure.is_poor for each in found for figure in each.values()) else ""
+    return html("{}{}{}{}", shown, note, poor, "" if same_rows else _OTHER_ROWS)
+
+
+def _status(each: ComparedRun) -> Html:
+    """How a run stands, and how far one came that did not finish."""
+    status = "running" if each.run.status == "started" else each.run.status
+    return html(
+        "{}{}",
+        status_mark(status),
+        "" if each.report else html('<small class="name">step {}</small>', each.history.step),
+    )
 
 
 def _figures(each: ComparedRun) -> dict[_Kind, _Figure]:
     results = each.report.results if each.report else {}
-    seconds, at = results.get("train_runtime"), ""
+    seconds = results.get("train_runtime")
     if not each.report:  # what a run that was cut short had reached
         seconds = each.history.seconds or None
         results = each.history.evaluations[-1] if each.history.evaluations else {}
-        at = f"at step {figure(results.get('step'), 'g')}"
     found = {}
     for split, title in (("test", "test"), ("eval", "validation")):
         for place, (name, value) in enumerate(loss_last(results, split).items()):
             baseline = each.run.data.baselines.get(f"{split}_{name}")
             is_poor = is_no_better(name, value, baseline)
-            beside = f"baseline {figure(baseline)}" if baseline is not None and (is_poor or not place) else ""
-            about = " · ".join(filter(None, [at, beside]))
+            about = f"baseline {figure(baseline)}" if baseline is not None and (is_poor or not place) else ""
             kind = _Kind(short_title(name), f"{metric_title(name)}, {title}", title, lower_is_better(name))
             found[kind] = _Figure(value, figure(value), about, is_poor)
     if seconds is not None:
-        so_far = "" if each.report else "so far"
-        found[_Kind("Time", "Training time", lower_is_better=True)] = _Figure(seconds, clock_time(seconds), so_far)
+        so_far, known = ("", seconds) if each.report else ("so far", math.nan)
+        found[_Kind("Time", "Training time", lower_is_better=True)] = _Figure(known, clock_time(seconds), so_far)
     if "train_samples_per_second" in results:
         speed = results["train_samples_per_second"]
         found[_Kind("Rows/s", "Rows per second while training")] = _Figure(speed, figure(speed, ".0f"))
@@ -140,7 +153,7 @@ def _figures(each: ComparedRun) -> dict[_Kind, _Figure]:
 
 def _best(kind: _Kind, figures: Sequence[_Figure]) -> float:
     """The best value of a kind; NaN where there is none to mark, as all are the same."""
-    values = [each.value for each in figures if _is_known(each.value)]
+    values = [each.value for each in figures if _is_known(each.value) and not each.is_poor]
     if len({each.shown for each in figures}) < 2 or not values:
         return math.nan
     return min(values) if kind.lower_is_better else max(values)
@@ -190,7 +203,9 @@ def _charts(runs: Sequence[ComparedRun]) -> list[Chart]:
 
 def _settings(run: Run) -> dict[str, str]:
     given = given_settings(run.recipe).items()
-    own = {f"--{name}": str(value) for name, value in given if name not in _NO_DIFFERENCE}
+    own = {
+        "FILE" if name == "data" else f"--{name}": typed(value) for name, value in given if name not in _NO_DIFFERENCE
+    }
     facts = {"Model": run.model, "Rows": run.fingerprint[:8], "PyTorch": run.machine.torch, "Pippin": run.pippin}
     return facts | own
 
@@ -201,4 +216,6 @@ def _differences(title: str, runs: Sequence[ComparedRun], facts: Sequence[dict[s
     if not differing:
         return html("")
     rows = ([with_flags(name), *(each.get(name, "–") for each in facts)] for name in differing)
-    return section(title, table(["Setting", *(theirs(each.name) for each in runs)], rows, Look(sticky=True)))
+    return section(
+        title, table(["Setting", *(shortened(each.name, _LONGEST_NAME) for each in runs)], rows, Look(sticky=True))
+    )

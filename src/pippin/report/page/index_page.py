@@ -10,14 +10,14 @@ from urllib.parse import quote
 from pippin.report.listing import ListedRun, Listing
 from pippin.report.page.frame import page
 from pippin.report.page.markup import Html, html, joined, shortened, theirs
-from pippin.report.page.metric_names import figure, is_no_better, metric_title
+from pippin.report.page.metric_names import figure, is_no_better, short_title
 from pippin.report.page.sections import command, moment, section, status_mark, warning
 from pippin.report.page.tables import Cell, Look, table
 from pippin.text import clock_time
 
 #: The page's name in the folder of the runs.
 NAME = "index.html"
-_LONGEST_MODEL = 34
+_LONGEST_MODEL = 30
 
 
 def index_page(listing: Listing, path: Path) -> Html:
@@ -28,14 +28,14 @@ def index_page(listing: Listing, path: Path) -> Html:
             status_mark(run.status),
             _score(run),
             shortened(run.model, _LONGEST_MODEL),
-            html("{} <small>{} rows</small>", theirs(run.data), run.rows),
-            Cell(moment(run.started), run.started, "name"),
+            html('{} <small class="name">{} rows</small>', theirs(run.data), run.rows),
             Cell(clock_time(run.seconds), run.seconds) if run.seconds is not None else "–",
+            Cell(moment(run.started), run.started, "name"),
         ]
         for run in listing.runs
     )
-    heads = ["Run", "Status", "Score", "Model", "Data", "Started", "Time"]
-    look = Look(frozenset({6}), sorts=True, what="runs", cards="cards bare")
+    heads = ["Run", "Status", "Score", "Model", "Data", "Time", "Started"]
+    look = Look(frozenset({5}), sorts=True, what="runs", cards="cards bare")
     found = table(heads, rows, look) if listing.runs else html('<p class="soft">There are no runs here yet.</p>')
     title = f"{len(listing.runs)} run{'s' * (len(listing.runs) != 1)} in {os.path.join(listing.folder, '')}"
     rebuild = command(f"pippin report {shlex.quote(listing.folder)}")
@@ -63,9 +63,11 @@ def _score(run: ListedRun) -> Cell | str:
         return "–"
     name, value = next(iter(run.scores.items()))
     baseline = run.baselines.get(name)
-    poor = "poor" * is_no_better(name, value, baseline)
-    beside = html('<br><small class="{}">baseline {}</small>', poor, figure(baseline)) if baseline is not None else ""
-    shown = html("{} <b>{}</b> <small>({})</small>{}", metric_title(name), figure(value), run.scored_words, beside)
+    shown = html("{} <b>{}</b> <small>({})</small>", short_title(name), figure(value), run.scored_words)
+    if is_no_better(name, value, baseline):
+        shown = html('{}<br><small class="poor">no better than the baseline, {}</small>', shown, figure(baseline))
+    elif baseline is not None:
+        shown = html("{}<br><small>baseline {}</small>", shown, figure(baseline))
     return Cell(shown, value, "score")
 
 

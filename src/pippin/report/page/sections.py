@@ -15,7 +15,7 @@ from pippin.report.page.history import History
 from pippin.report.page.markup import Html, capital, html, joined, theirs, unbroken, with_flags
 from pippin.report.page.metric_names import figure, is_no_better, loss_last, metric_title
 from pippin.report.page.parts import part_of
-from pippin.report.page.tables import Look, bars, table
+from pippin.report.page.tables import Look, histogram, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.runs.data_card import DataCard
@@ -40,12 +40,12 @@ def header(run: Run, history: History, report: Report | None, folder: str) -> Ht
         model=theirs(run.model),
         data=theirs(run.data.name),
         rows=row_counts(run.data),
-        device=_device(run),
+        device=device_words(run),
         status=status_mark("running" if run.status == "started" else run.status),
         place=_progress_words(history) if run.status == "started" else "",
         started=moment(run.started),
         more=_running(history, folder) if run.status == "started" else _stopped(run, history, folder),
-        remarks=joined(warning(words) for words in report.remarks) if report else "",
+        remarks=joined(warning(capital(words)) for words in report.remarks) if report else "",
     )
 
 
@@ -198,11 +198,11 @@ def data(card: DataCard) -> Html:
     parts = [html('<p dir="auto">{}</p>', capital(card.columns_reason))]
     if card.lengths:
         exact = card.lengths[0].shortest == card.lengths[0].longest
-        lengths = [(str(each.shortest) + f"–{each.longest}" * (not exact), each.rows) for each in card.lengths]
+        stretches = [(str(each.shortest) + f"–{each.longest}" * (not exact), each.rows) for each in card.lengths]
         cut = f"; {card.cut} texts were longer than the longest input and were cut" if card.cut else ""
         padding = f"{card.padding:.0%} of an epoch's tokens are padding" if card.padding else "Nothing is padded"
         words = "<div><h3>Length of the training rows</h3>{}<p>{}{}.</p></div>"
-        parts.append(html(words, bars(lengths, "Tokens"), padding, cut))
+        parts.append(html(words, histogram(stretches, "tokens"), padding, cut))
     parts += [html("<div><h3>{}</h3>{}</div>", part.title, part_of(part)) for part in card.parts]
     return section("The data", html('{}<div class="beside">{}</div>', parts[0], joined(parts[1:])))
 
@@ -246,7 +246,8 @@ def moment(written: str) -> Html:
     return html('<time datetime="{}">{}</time>', written, local_time(written))
 
 
-def _device(run: Run) -> str:
+def device_words(run: Run) -> str:
+    """Where it ran, and in which precision: `cpu (AMD EPYC), fp32`."""
     device, precision = run.plan.execution.device.value, run.plan.execution.precision.value
     kind = device.partition(":")[0]
     named = next((each.name for each in run.machine.devices if each.kind == kind), "")

@@ -11,6 +11,10 @@ from pippin.report.page.markup import Html, escaped, html, joined
 
 #: Longer tables show so many rows, and the rest when asked to.
 FOLDED_TO = 12
+#: Pixels of a histogram from its top to the highest bar and to the foot of all, and how many of its bars are named.
+_TOP, _FOOT, _MOST_NAMED = 18, 140, 8
+#: Percent of its width that a bar takes up at most.
+_WIDEST = 8.0
 
 
 @dataclass(frozen=True)
@@ -92,3 +96,25 @@ def bars(entries: Sequence[tuple[object, float]], head: str, what: str = "") -> 
     most = max((count for _, count in entries), default=0) or 1
     rows = ([name, html(_BAR, 100 * count / most), count] for name, count in entries)
     return table([head, "", "Rows"], rows, Look(frozenset({2}), sorts=bool(what), what=what))
+
+
+def histogram(entries: Sequence[tuple[str, int]], across: str) -> Html:
+    """Numbers of rows as bars that stand beside each other; each says its own under the pointer."""
+    most, wide = max((count for _, count in entries), default=0) or 1, min(100 / max(len(entries), 1), _WIDEST)
+    every = -(-len(entries) // _MOST_NAMED)
+    level = '<line class="grid" x2="100%" y1="{0}" y2="{0}"/><text y="{1}">{2} rows</text>'
+    words = '<text x="{:.2f}%" y="{}" text-anchor="middle">{}</text>'
+    parts = [html(level, _TOP, _TOP - 5, most)]
+    for place, (name, count) in enumerate(entries):
+        high, left = (_FOOT - _TOP) * count / most, wide * place
+        bar = '<rect x="{:.2f}%" y="{:.1f}" width="{:.2f}%" height="{:.1f}"><title>{} {}: {} rows</title></rect>'
+        parts.append(html(bar, left + wide * 0.06, _FOOT - high, wide * 0.88, high, name, across, count))
+        if place % every == 0:
+            parts.append(html(words, left + wide / 2, _FOOT + 15, name))
+    parts.append(html(words, wide * len(entries) / 2, _FOOT + 32, across))
+    return html(
+        '<svg class="histogram" height="{}" role="img" aria-label="Rows by {}">{}</svg>',
+        _FOOT + 36,
+        across,
+        joined(parts),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,33 +73,40 @@ def worst_part(
 ) -> tuple[Part, ...]:
     """The most confident wrong answers first; for numbers, those that are furthest off."""
     if task.regression:
-        off, title, figure, how = np.abs(predictions - truth), "Largest errors", "error", ".3g"
+        off, title, figure = np.abs(predictions - truth), "Largest errors", "error"
+        how = of_answers = _four_digits(float(np.abs([truth, predictions]).max(initial=0)))
     else:
-        off, title, figure, how = (
-            np.where(predictions != truth, scores, 0.0),
-            "Most confident mistakes",
-            "confidence",
-            ".0%",
-        )
+        off, title, figure = np.where(predictions != truth, scores, 0.0), "Most confident mistakes", "confidence"
+        how, of_answers = ".0%", ""
     texts = [examples.texts, *([examples.pairs] if examples.pairs else [])]
 
-    def word(value: float) -> str:
-        return f"{value:.4g}" if task.regression else task.labels.names[int(value)]
+    def answer(value: float) -> float | str:
+        return value if task.regression else task.labels.names[int(value)]
 
     rows = tuple(
         (
             examples.rows[place],
             *(_shortened(each[place]) for each in texts),
-            word(truth[place].item()),
-            word(predictions[place].item()),
+            answer(truth[place].item()),
+            answer(predictions[place].item()),
             round(float(off[place]), 4),
         )
         for place in np.argsort(-off, kind="stable")[:_MOST_MISTAKES].tolist()
         if off[place] > 0
     )
     heads = ("row", *columns.text[: len(texts)], "actual", "predicted", figure)
-    formats = ("d", *["long" for _ in texts], "", "", how)
+    formats = ("d", *["long" for _ in texts], of_answers, of_answers, how)
     return (Part(f"{title}, on the {split} rows", TablePart(heads, rows, formats)),) if rows else ()
+
+
+def _four_digits(largest: float) -> str:
+    """How numbers up to the largest are written, all with the same decimals.
+
+    >>> _four_digits(5.0), _four_digits(1234567.0), _four_digits(0.02)
+    ('.3f', '.0f', '.5f')
+    """
+    whole = math.floor(math.log10(largest)) if 0 < largest < math.inf else 0
+    return f".{min(max(3 - whole, 0), 9)}f"
 
 
 def _shortened(text: str) -> str:

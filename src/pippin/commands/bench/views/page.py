@@ -10,7 +10,7 @@ from pippin.commands.bench.views.panels import Bar, BarChart, Panel
 from pippin.commands.bench.views.series import BarSeries
 from pippin.commands.charts import figure_words
 from pippin.report.page.frame import page
-from pippin.report.page.markup import Html, html, joined
+from pippin.report.page.markup import Html, html, joined, with_flags
 from pippin.report.page.sections import section
 from pippin.report.page.tables import Look, table
 
@@ -25,7 +25,7 @@ def bench_page(document: Document) -> Html:
     """All of it on one page."""
     colours = _colours(document.charts)
     machines = joined(html("<p class=soft>{}</p>", words) for words in document.machines)
-    remarks = joined(html("<li>{}</li>", words) for words in (*document.warnings, *document.notes))
+    remarks = joined(html("<li>{}</li>", with_flags(words)) for words in (*document.warnings, *document.notes))
     parts = [
         html("<header><h1>{}</h1>{}</header>", document.title, machines),
         html('<div class="cards"><div class="panel"><b>{}</b></div></div>', document.answer),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
-from pippin.commands.bench.views.series import device_label, series_of
+from pippin.commands.bench.views.series import device_label, series_of, time_words
 from pippin.commands.charts import figure_words
 
 #: Below this many times as fast, a device is about as fast as another.
@@ -70,16 +70,17 @@ def _times(bench: Bench, device: str) -> list[str]:
     training, head = (next(iter(_by_batch(bench, test, device).values()), None) for test in (TRAINING, HEAD_ONLY))
     if training and training.whole_seconds:
         score = f" ({bench.metric} {training.score:.2f})" if training.score is not None else ""
-        words = f"Training on {bench.training_rows:,} rows takes {min(training.whole_seconds):.1f} s{score}"
+        at = f"at batch size {training.setting.batch}"
+        words = f"Training on {bench.training_rows:,} rows {at} takes {time_words(training.whole_seconds)}{score}"
         if head and head.whole_seconds:
-            words += f", training the head only {min(head.whole_seconds):.1f} s"
+            words += f", training the head only {time_words(head.whole_seconds)}"
         found.append(f"{words}.")
     points = _by_batch(bench, INFERENCE, device)
     if speeds := {batch: point.samples_per_second or 0.0 for batch, point in points.items()}:
         most = max(speeds.values())
         enough = min(batch for batch, speed in speeds.items() if speed >= _AS_GOOD * most)
         larger = "is enough for full speed" if enough < max(speeds) else "was the fastest, and the largest measured"
-        found.append(f"For predictions, a batch size of {enough} {larger} ({figure_words(most)} samples/s).")
+        found.append(f"For predictions, a batch size of {enough} {larger} ({figure_words(speeds[enough])} samples/s).")
     return found
 
 

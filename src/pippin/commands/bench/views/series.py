@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pippin.commands.bench.results import INFERENCE, PIPPIN, Bench, Point
 from pippin.machine.traits import DeviceTraits
-from pippin.text import memory
+from pippin.text import local_time, memory
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,17 @@ def machine_words(bench: Bench) -> str:
 
 def software_words(bench: Bench) -> str:
     versions = f"Pippin {bench.pippin} · torch {bench.machine.torch} · transformers {bench.machine.transformers}"
-    return f"{versions} · {bench.date[:10]}"
+    return f"{versions} · {local_time(bench.date)[:10]}"
+
+
+def time_words(seconds: Sequence[float]) -> str:
+    """The median of some times.
+
+    >>> time_words((10.24, 10.4, 9.0)), time_words((0.0312,))
+    ('10.2 s', '31 ms')
+    """
+    middle = statistics.median(seconds)
+    return f"{middle:,.1f} s" if middle >= 0.95 else f"{1000 * middle:.{0 if middle >= 0.01 else 1}f} ms"
 
 
 def _traits(bench: Bench, device: str) -> DeviceTraits | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pippin.commands.bench.results import HEAD_ONLY, INFERENCE, PIPPIN, TRAINING, Bench, Point
 from pippin.commands.bench.views.panels import work_words
-from pippin.commands.bench.views.series import BarSeries, batches_of, device_label, library_label, series_of
+from pippin.commands.bench.views.series import BarSeries, batches_of, device_label, library_label, series_of, time_words
 from pippin.commands.charts import figure_words
 from pippin.text import memory
 
@@ -80,7 +80,7 @@ def _training(bench: Bench, test: str) -> Sheet:
         "device": [p.setting.device + ", emulated" * (p.setting.device in bench.emulated) for p in points],
         "trained by": [library_label(bench, point.setting.library) if several else "" for point in points],
         "precision": [point.setting.precision for point in points],
-        "time": [f"{statistics.median(p.whole_seconds):,.1f} s" if p.whole_seconds else "" for p in points],
+        "time": [time_words(point.whole_seconds) if point.whole_seconds else "" for point in points],
         "samples/s": list(map(_speed_words, points)),
         "peak memory": [memory(point.memory) if point.memory else "" for point in points],
         "power": [f"{point.watts:.0f} W" if point.watts else "" for point in points],

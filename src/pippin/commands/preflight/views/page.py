@@ -27,7 +27,8 @@ def write_page(comparison: Comparison, path: Path) -> None:
         for row in comparison.rows
     )
     first = html("<th>batch size<br>GPU memory</th>")
-    matrix = html('<div class="wide"><table class="matrix"><tr>{}{}</tr>{}</table></div>', first, heads, rows)
+    words = '<div class="wide"><table class="matrix sticky"><thead><tr>{}{}</tr></thead><tbody>{}</tbody></table></div>'
+    matrix = html(words, first, heads, rows)
     parts = [
         html("<header><h1>{}</h1><p>{}</p></header>", title, _verdict(cells)),
         section(
@@ -72,7 +73,7 @@ def _cell(cell: BatchForecast, limits: list[float]) -> Html:
 
 def _legend(limits: list[float], some_do_not_fit: bool) -> Html:
     """The shades with their times."""
-    words = '<span class="heat{}">&nbsp;up to {}&nbsp;</span>'
+    words = '<span class="name heat{}">&nbsp;up to {}&nbsp;</span>'
     shades = joined((html(words, place, span(limit)) for place, limit in enumerate(limits, 1)), between=" ")
     rest = " · Does not fit: needs more memory than any Mac with that chip has." if some_do_not_fit else ""
     return html("<p>Training time: {}{}</p>", shades, rest)
