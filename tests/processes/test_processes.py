@@ -134,3 +134,11 @@ def test_a_failure_of_one_process_is_told_by_that_one(nursery, words):
     assert "RuntimeError: the device is gone" in second
     assert "has failed, so all were stopped. To continue: pippin resume bad" in first
     assert "Traceback" not in first + second
+
+
+def test_a_failure_of_the_first_process_leaves_nobody_waiting(nursery, words):
+    runs = nursery.group([PROGRAM.with_name("one_fails.py"), *words("bad")], 2, FAILS="0")
+    first, second = (run.communicate(timeout=60)[0] for run in runs)
+    assert [run.returncode for run in runs] == [2, 3]
+    assert "RuntimeError: the device is gone" in first
+    assert second == "", "it has been said"

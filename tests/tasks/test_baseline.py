@@ -95,7 +95,7 @@ def test_constant_truth_has_no_r2():
     assert "r2" not in scorer.metrics()
     assert np.isfinite(list(scorer.metrics().values())).all()
     said = scorer.remarks("test", scorer.baseline(rows_with([2.0], NUMBERS)))
-    assert said == ["every one of the test rows has the number 2: r2 is not defined and is left out."]
+    assert said == ["all test rows have the number 2: r2, pearson, spearmanr are not defined and left out."]
 
 
 def test_a_constant_model_is_told_of_in_terminal_and_report(train, write_rows):
@@ -122,5 +122,5 @@ def test_a_metric_without_a_value_decides_nothing(train, tmp_path):
     flags = ["--load_best_model_at_end", "--metric_for_best_model", "r2", "--eval_steps", 1]
     out, results = train("rows.csv", "--do_regression", "--validation_file", "check.csv", *flags, steps=2)
     assert "eval_r2" not in results
-    assert "r2 is not defined" in out
+    assert "r2, pearson, spearmanr are not defined" in out
     assert "kept the model from step 2" in out

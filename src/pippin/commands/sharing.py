@@ -14,7 +14,7 @@ import torch
 from pippin._version import __version__
 from pippin.data.encoding import EncodedSplits
 from pippin.data.examples import Examples
-from pippin.engine.group import Group
+from pippin.engine.group import SOLO, Group
 from pippin.engine.seeding import conditions
 from pippin.engine.session import Session, lacking_operators
 from pippin.errors import PippinError
@@ -133,7 +133,7 @@ class Orders:
 class Lead:
     """The first process's side: the others wait for orders until they get some, or are sent home."""
 
-    def __init__(self, group: Group, members: Sequence[Member] = ()) -> None:
+    def __init__(self, group: Group = SOLO, members: Sequence[Member] = ()) -> None:
         self.group, self.waits = group, True
         known = [each for each in members if each.free_memory is not None]
         self.tightest = min(known, key=lambda each: each.free_memory or 0, default=None)
@@ -143,16 +143,6 @@ class Lead:
         if self.waits:
             self.waits = False
             self.group.share(orders)
-
-
-@contextmanager
-def leading(group: Group, members: Sequence[Member] = ()) -> Iterator[Lead]:
-    """Whatever is refused before there are orders, nobody is left waiting."""
-    lead = Lead(group, members)
-    try:
-        yield lead
-    finally:
-        lead.give(None)
 
 
 def follow(group: Group, device: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from pippin.commands.failures.explained import explained, write_here
 from pippin.commands.planning import PlannedJob, plan_job, read_data
 from pippin.commands.recording import recorded
-from pippin.commands.sharing import Lead, Member, Orders, leading
+from pippin.commands.sharing import Lead, Orders
 from pippin.disk import disk_words, free_bytes
-from pippin.engine.group import SOLO, Group
 from pippin.engine.inference import Evaluation
 from pippin.engine.loop import Outcome
 from pippin.engine.seeding import arithmetic, conditions
@@ -54,13 +53,12 @@ if TYPE_CHECKING:
     import torch
 
 
-def run_job(recipe: Recipe, terminal: Terminal, group: Group = SOLO, members: Sequence[Member] = ()) -> Report:
-    """Train, evaluate and predict as the recipe asks; returns the Report of the run's folder."""
-    with leading(group, members) as lead:
-        return _lead_job(recipe, terminal, lead)
+def run_job(recipe: Recipe, terminal: Terminal, lead: Lead | None = None) -> Report:
+    """Train, evaluate and predict as the recipe asks; returns the Report of the run's folder.
 
-
-def _lead_job(recipe: Recipe, terminal: Terminal, lead: Lead) -> Report:
+    ``lead`` hands out orders where several processes share the job.
+    """
+    lead = lead or Lead()
     if recipe.output_dir:
         open_folder(recipe, "")  # refuses a folder in use before anything is read
     data = read_data(recipe, terminal)

@@ -306,7 +306,7 @@ def joined(place: Place) -> Iterator[Group]:
         # A launcher that starts all again may hand out the same store, with the addresses of the processes before.
         own = distributed.PrefixStore(f"pippin/{place.restarts}", store)
         distributed.init_process_group(
-            ",".join(_backends()),
+            _backends(),
             timeout=_PATIENCE,
             store=own,
             rank=place.rank,
@@ -324,12 +324,14 @@ def joined(place: Place) -> Iterator[Group]:
         let_threads_finish()
 
 
-def _backends() -> Iterator[str]:
-    """As torch.distributed names them: of the devices that are here, those that it can be handed tensors of."""
-    for backend in all_backends():
-        name = backend.traits.collectives
-        if name and torch.distributed.is_backend_available(name) and backend.devices():
-            yield f"{backend.kind}:{name}"
+def _backends() -> str:
+    """As torch.distributed names them: for each device that is here and that it can be handed tensors of."""
+    found = {
+        backend.kind: name
+        for backend in all_backends()
+        if (name := backend.traits.collectives) and torch.distributed.is_backend_available(name) and backend.devices()
+    }
+    return ",".join(f"{kind}:{name}" for kind, name in found.items()) if len(found) > 1 else "".join(found.values())
 
 
 def let_threads_finish() -> None:

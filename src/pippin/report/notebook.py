@@ -152,7 +152,8 @@ class NotebookTerminal(Terminal):
                            f"{clock_time(figures['seconds_left'])} left"  # fmt: skip
         elif name == "evaluation":
             shown = " · ".join(f"{metric} {value:.4f}" for metric, value in scores(figures, "eval").items())
-            view.evaluation = f"epoch {figures['epoch']:g} · {shown}{' · best so far' * bool(figures.get('best'))}"
+            best = " · best so far" * bool(figures.get("best"))
+            view.evaluation = f"epoch {round(figures['epoch'], 2):g} · {shown}{best}"
             if "eval_loss" in figures and "step" in figures:
                 view.validation_losses.append((figures["step"], figures["eval_loss"]))
         elif name == "trained":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pippin.data.tables import listed
 from pippin.tasks.base import Baseline
 from pippin.tasks.sequence.metrics import score
 
@@ -36,8 +37,10 @@ def remarks_on(
 ) -> list[str]:
     """What nobody should miss in these answers; nothing where there is too little to judge by."""
     found, metrics = [], score(task, predictions, truth)
-    if "r2" in task.metrics and "r2" not in metrics:
-        found.append(f"every one of the {split} rows has the number {truth[0]:g}: r2 is not defined and is left out.")
+    if lacking := [name for name in task.metrics if name not in metrics]:
+        left_out = f"{listed(lacking)} {'is' if len(lacking) == 1 else 'are'} not defined and left out"
+        rows = f"all {split} rows have" if len(truth) > 1 else f"the only {split} row has"
+        found.append(f"{rows} the number {truth[0]:g}: {left_out}.")
     if not len(truth) or np.ptp(truth) == 0:
         return found
     name, more = task.main_metric, "more rows"

@@ -109,16 +109,26 @@ def _label_column(table: Table, recipe: Recipe, task: SequenceTask) -> tuple[str
     if len(candidates) == 1:
         return candidates[0], "by its name"
     if not candidates:
-        candidates = [name for name in others if _looks_like_label(table.columns[name])]
+        candidates, why = _by_content(table, others, task.regression)
         if len(candidates) == 1:
             if not recipe.text_column:
                 _refuse_missing_header(table)
-            return candidates[0], "the only column with few different values"
+            return candidates[0], why
     what = f"It could be any of {listed(candidates)}" if candidates else "no column is named label or looks like one"
     raise PippinError(
         f"{table.origin}: which column is the label? {what}; the columns are {listed(table.columns)}. "
         f"Add --label_column NAME.{_header_hint(table)}"
     )
+
+
+def _by_content(table: Table, names: list[str], numbers: bool) -> tuple[list[str], str]:
+    """Columns that may be the label by what they hold, and in words what makes a single one of them it."""
+    if numbers:
+        found = [name for name in names if _is_numeric(table.columns[name]) and not _looks_like_id(table, name)]
+        return found, "the only column of numbers"
+    return [
+        name for name in names if _looks_like_label(table.columns[name])
+    ], "the only column with few different values"
 
 
 def _text_columns(table: Table, recipe: Recipe, task: SequenceTask, label: str) -> tuple[tuple[str, ...], str]:

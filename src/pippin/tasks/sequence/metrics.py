@@ -22,7 +22,7 @@ def score(task: SequenceTask, predictions: np.ndarray, labels: np.ndarray) -> di
     """The task's metrics that these labels define; where a GLUE task has two, their mean as combined_score."""
     found = {name: _METRICS[name](labels, predictions) for name in task.metrics}
     results = {name: float(value) for name, value in found.items() if value is not None}
-    if task.main_metric == "combined_score":
+    if task.main_metric == "combined_score" and results:
         results["combined_score"] = float(np.mean(list(results.values())))
     return results
 
@@ -109,9 +109,11 @@ def _by_class(counted: _Counted) -> dict[str, np.ndarray]:
 
 
 def _correlation(kind: str) -> Any:
-    def correlate(truth: np.ndarray, predictions: np.ndarray) -> float:
+    def correlate(truth: np.ndarray, predictions: np.ndarray) -> float | None:
         from scipy import stats
 
+        if not np.ptp(truth):
+            return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # constant predictions have no correlation: 0, not a warning
             value = getattr(stats, kind)(truth, predictions)[0]

@@ -59,6 +59,8 @@ def _look(series: BarSeries, all_series: list[BarSeries]) -> dict[str, Any]:
 
 
 def _draw(axes: Any, panel: Panel, looks: dict[str, dict[str, Any]]) -> None:
+    from matplotlib.patheffects import withStroke
+
     values = [bar.value for _, bars in panel.bars for bar in bars if bar and bar.value]
     logarithmic = bool(values) and not panel.baseline and max(values) / min(values) > _FAR_APART
     count = len(panel.bars)
@@ -77,7 +79,8 @@ def _draw(axes: Any, panel: Panel, looks: dict[str, dict[str, Any]]) -> None:
                 axes.vlines(x, bar.low, bar.high, color="#333333", linewidth=0.8)
             axes.annotate(figure_words(bar.value) + "×" * bool(panel.baseline), (x, max(bar.value, bar.high or 0)),
                           (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7,
-                          rotation=90 if turned else 0)  # fmt: skip
+                          rotation=90 if turned else 0,
+                          path_effects=[withStroke(linewidth=2.5, foreground="white")])  # fmt: skip
     if logarithmic:
         axes.set_yscale("log")
         axes.set_ylim(min(values) / 2, max(values) * 5)  # with room for the highest bar's number

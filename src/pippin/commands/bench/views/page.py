@@ -90,7 +90,7 @@ def _bars(panel: Panel, colours: dict[str, str]) -> Html:
     if panel.baseline:
         x = _across(1, ticks[-1])
         dashed = '<line class="cursor" stroke-dasharray="4 3" x1="{x:.2f}%" x2="{x:.2f}%" y1="{top}" y2="{y}"/>'
-        parts.append(html(dashed, x=x, top=_GAP + 8, y=y))
+        parts.insert(0, html(dashed, x=x, top=_GAP + 8, y=y))  # below the numbers
     return html(
         '<svg width="100%" height="{height}" role="img" aria-label="{panel.title}: {panel.unit} by {panel.across}">'
         '<text x="0" y="10">{panel.across}</text>{axis}{bars}'
@@ -113,7 +113,7 @@ def _bar(series: BarSeries, bar: Bar | None, colours: dict[str, str], y: int, to
         parts.append(html('<line class="spread" stroke="var(--ink)" x1="{:.2f}%" x2="{:.2f}%" y1="{y}" y2="{y}"/>',
                           low, high, y=middle))  # fmt: skip
     words = figure_words(bar.value) + unit
-    parts.append(html('<text x="{:.2f}%" y="{}" dx="4">{}</text>', _across(end, top), y + 11, words))
+    parts.append(html('<text class="value" x="{:.2f}%" y="{}" dx="4">{}</text>', _across(end, top), y + 11, words))
     return joined(parts)
 
 
