@@ -54,6 +54,17 @@ def clock_time(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def time_taken(seconds: float) -> str:
+    """How long something took, with its unit.
+
+    >>> [time_taken(seconds) for seconds in (0.42, 18.3, 65.0, 7384.0)]
+    ['0.4 s', '18 s', '1:05 min', '2:03:04 h']
+    """
+    if seconds < 59.5:
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
+    return f"{clock_time(seconds)} {'h' if seconds >= 3599.5 else 'min'}" if math.isfinite(seconds) else "–"
+
+
 def local_time(moment: str) -> str:
     """A recorded moment by the clock of this computer: 2026-11-18 21:10."""
     try:

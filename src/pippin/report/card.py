@@ -15,13 +15,13 @@ from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report, scores
 from pippin.runs.record import Run
 from pippin.tasks.parts import TablePart
-from pippin.text import clock_time, epochs, local_time, visible
+from pippin.text import epochs, local_time, time_taken, visible
 
 #: Words that mean nothing to Markdown, also not as an address.
 _HARMLESS = re.compile(r"[^\W_]+([ /(),-]+[^\W_]+)*\)?")
 _MARKDOWN = re.compile(r"[\\`*<>\[\]|&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _BAR = "\\|"
-_MOST_CLASSES, _MOST_ROWS = 50, 100
+_MOST_CLASSES, _MOST_ROWS = 20, 100
 _SPLITS = (("test", "test rows"), ("eval", "validation rows"))
 #: What a reader knows of how a model is trained; the rest of the plan is in run.json.
 _TOLD = ("batch size", "learning rate", "head rate", "frozen")
@@ -106,7 +106,7 @@ def _use(run: Run, report: Report) -> Iterator[str]:
 
 def _training(run: Run, report: Report) -> Iterator[str]:
     plan = {name: value for name, value, _ in plan_rows(run.plan)}
-    trained = f"{epochs(report.results['epoch'])} in {clock_time(report.results['train_runtime'])}"
+    trained = f"{epochs(report.results['epoch'])} in {time_taken(report.results['train_runtime'])}"
     versions = f"Pippin {run.pippin}, torch {run.machine.torch}, transformers {run.machine.transformers}"
     facts = {
         "base model": as_words(_base_words(run)),

@@ -10,7 +10,7 @@ from rich.text import Text
 from pippin.report.listing import ListedRun, Listing
 from pippin.report.page.metric_names import figure, is_no_better, short_title
 from pippin.report.terminal import Terminal, escape
-from pippin.text import clock_time, local_time, visible
+from pippin.text import local_time, time_taken, visible
 
 _COLOURS = {"finished": "green", "running": "cyan"}
 #: Narrower terminals show neither the model nor the data, and still narrower ones not when a run was started.
@@ -55,7 +55,7 @@ def _columns(listing: Listing, width: int) -> dict[str, list[Text]]:
         "model": [Text(visible(run.model)) for run in runs],
         "data": [Text(visible(run.data)) for run in runs],
         "started": [Text(visible(local_time(run.started))) for run in runs],
-        "time": [Text("–" if run.seconds is None else clock_time(run.seconds)) for run in runs],
+        "time": [Text("–" if run.seconds is None else time_taken(run.seconds)) for run in runs],
     }
     left_out = [*["model", "data"] * (width < _WIDE), *["started"] * (width < _NARROW)]
     return {head: cells for head, cells in columns.items() if head not in left_out}

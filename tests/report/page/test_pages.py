@@ -36,6 +36,7 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(status, words):
     page = run_page(make_run(status), make_history(), None, "my runs/q")
     assert words in page
     assert "pippin resume &#x27;my runs/q&#x27;" in page
+    assert ("<p>Resume</p>" in page) == (status == "interrupted"), "a run at work needs no resuming"
     assert "0.7500" in page, "the last evaluation stands for the result"
 
 
@@ -179,7 +180,7 @@ def test_beside_each_other_the_baseline_is_seen_and_never_starred():
     assert "★ 0.9000<br><small" in page
     assert '0.3000<br><small class="poor">baseline 0.4000' in page
     assert "Red: the same answer to every row" in page
-    assert "1:00<br><small" in page, "the interrupted run has taken time too"
+    assert "1:00 min<br><small" in page, "the interrupted run has taken time too"
     assert 'interrupted</span><small class="name">step 30<' in page
     only_poor = compare_page([runs[1], compared("d", report=make_report(results={**poor, "eval_accuracy": 0.2}))])
     assert "★ 0.3000" not in only_poor

@@ -25,7 +25,7 @@ from pippin.report.page.tables import Cell, Look, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.runs.record import Run
-from pippin.text import clock_time, memory
+from pippin.text import memory, time_taken
 
 #: What is another in every run, or changes nothing about its result.
 _NO_DIFFERENCE = {
@@ -141,7 +141,7 @@ def _figures(each: ComparedRun) -> dict[_Kind, _Figure]:
             found[kind] = _Figure(value, figure(value), about, is_poor)
     if seconds is not None:
         so_far, known = ("", seconds) if each.report else ("so far", math.nan)
-        found[_Kind("Time", "Training time", lower_is_better=True)] = _Figure(known, clock_time(seconds), so_far)
+        found[_Kind("Time", "Training time", lower_is_better=True)] = _Figure(known, time_taken(seconds), so_far)
     if "train_samples_per_second" in results:
         speed = results["train_samples_per_second"]
         found[_Kind("Rows/s", "Rows per second while training")] = _Figure(speed, figure(speed, ".0f"))

@@ -13,7 +13,7 @@ from pippin.report.page.markup import Html, html, joined, shortened, theirs
 from pippin.report.page.metric_names import figure, is_no_better, short_title
 from pippin.report.page.sections import command, moment, section, status_mark, warning
 from pippin.report.page.tables import Cell, Look, table
-from pippin.text import clock_time
+from pippin.text import time_taken
 
 #: The page's name in the folder of the runs.
 NAME = "index.html"
@@ -29,7 +29,7 @@ def index_page(listing: Listing, path: Path) -> Html:
             _score(run),
             shortened(run.model, _LONGEST_MODEL),
             html('{} <small class="name">{} rows</small>', theirs(run.data), run.rows),
-            Cell(clock_time(run.seconds), run.seconds) if run.seconds is not None else "–",
+            Cell(time_taken(run.seconds), run.seconds) if run.seconds is not None else "–",
             Cell(moment(run.started), run.started, "name"),
         ]
         for run in listing.runs

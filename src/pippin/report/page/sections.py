@@ -20,9 +20,13 @@ from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
 from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
-from pippin.text import clock_time, duration, epochs, local_time, memory
+from pippin.text import duration, epochs, local_time, memory, time_taken
 
 _MOST_HAPPENINGS = 60
+_DRAG = Html(
+    '<p class="soft screen drag">Drag across a chart to zoom in, double-click to see all of it again. '
+    "Click a name in a legend to hide its line.</p>"
+)
 #: How a run that is not finished stands, in words.
 _STOPPED = {
     "interrupted": "The run was interrupted after step {} of {}.",
@@ -151,9 +155,9 @@ def _training(history: History, report: Report | None) -> Iterator[_Tile]:
         last = history.logs[-1]
         yield _Tile(figure(last["loss"]), "Training loss", f"step {figure(last.get('step'), 'g')}")
     if "train_runtime" in results:
-        yield _Tile(clock_time(results["train_runtime"]), "Training time", epochs(results.get("epoch", 0.0)))
+        yield _Tile(time_taken(results["train_runtime"]), "Training time", epochs(results.get("epoch", 0.0)))
     elif not report and history.seconds:
-        yield _Tile(clock_time(history.seconds), "Training time", "so far")
+        yield _Tile(time_taken(history.seconds), "Training time", "so far")
     if "train_samples_per_second" in results:
         yield _Tile(figure(results["train_samples_per_second"], ".0f"), "Rows per second", "training")
     if report and report.peak_memory:
@@ -162,14 +166,16 @@ def _training(history: History, report: Report | None) -> Iterator[_Tile]:
 
 def curves_of(charts: Sequence[Chart]) -> Html:
     """Places for the curves, where there are any."""
-    return section("Curves", html('<div class="curves">{}</div>', figures_of(charts))) if charts else html("")
+    if not charts:
+        return html("")
+    return section("Curves", html('{}<div class="curves">{}</div>', _DRAG, figures_of(charts)))
 
 
 def happenings(history: History, report: Report | None) -> Html:
     """What came in between, what ran on the CPU, and what a comparison with it found."""
     items = [
         html(
-            "{} <small>step {}, after {}</small>", with_flags(capital(each.words)), each.step, clock_time(each.seconds)
+            "{} <small>step {}, after {}</small>", with_flags(capital(each.words)), each.step, time_taken(each.seconds)
         )
         for each in history.happenings
         if each.name != "saved"
@@ -213,7 +219,7 @@ def commands(run: Run, folder: str) -> Html:
     second = ' --text2 "…"' if len(run.data.text_columns) == 2 else ""
     lines = {
         "Run it again": train_command(replace(run.recipe, output_dir=None, overwrite_output_dir=False)),
-        "Resume": "" if run.status == "finished" else f"pippin resume {shown}",
+        "Resume": "" if run.status in ("finished", "started") else f"pippin resume {shown}",
         "Predict": f'pippin predict {shown} --text "…"{second}' if run.status == "finished" else "",
         "Rebuild this page": f"pippin report {shown}",
     }
