@@ -184,6 +184,14 @@ def test_a_wide_table_fades_where_it_goes_on(browser, tmp_path):
     assert browser.run(edges) == "wide"
 
 
+def test_of_many_runs_no_two_lines_look_alike(browser, tmp_path):
+    runs = [ComparedRun(f"run {place}", make_run(), make_history(), make_report()) for place in range(14)]
+    browser.open(write(tmp_path / "all.html", compare_page(runs)))
+    line = "line => line.getAttribute('stroke') + line.getAttribute('stroke-dasharray')"
+    looks = browser.run(f"[...document.querySelectorAll('#loss .legend path')].map({line})")
+    assert len(looks) == len(set(looks)) == 14
+
+
 def test_the_baselines_name_stands_where_no_curve_is(browser, tmp_path):
     history = make_history()
     # Far above the level on the left, and then just above it, where the name would stand by itself.

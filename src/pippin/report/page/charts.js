@@ -5,7 +5,9 @@ const DASHES = ["", "6 4", "2 3", "9 3 2 3", "12 5", "4 2"];
 const MARKERS = ["M-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0", "M-4-4h8v8h-8z", "M0-6L6 0L0 6L-6 0z", "M0-6L5.5 4H-5.5z", "M-5-5L5 5M-5 5L5-5", "M-7 0H7M0-7V7"];
 const HEIGHT = 240, LEFT = 62, RIGHT = 14, TOP = 10, BOTTOM = 42, FEW_POINTS = 12, ENOUGH_TO_SMOOTH = 12;
 const colour = (place) => `var(${COLOURS[place % COLOURS.length]})`;
-const dashes = (place) => ({ "stroke-dasharray": DASHES[place % DASHES.length] });
+// Where the colours begin again, the dashes and markers are one further on.
+const turned = (kinds, place) => kinds[(place + Math.floor(place / COLOURS.length)) % kinds.length];
+const dashes = (place) => ({ "stroke-dasharray": turned(DASHES, place) });
 
 const axes = (view, chart, isLog) => {
   const { svg, width, height, across, down, left, right, low, high } = view;
@@ -63,7 +65,7 @@ const drawCurves = (figure, chart, chosen) => {
   const { width, across, down } = view;
   axes(view, chart, isLog);
   const clip = made(svg, "clipPath", { id: `clip-${chart.id}` });
-  made(clip, "rect", { x: LEFT - 4, y: 0, width: width - LEFT - RIGHT + 8, height: HEIGHT });
+  made(clip, "rect", { x: LEFT - 8, y: 0, width: width - LEFT - RIGHT + 16, height: HEIGHT });
   const inside = made(svg, "g", { "clip-path": `url(#clip-${chart.id})` });
   for (const mark of chart.marks) {
     const line = made(inside, "line", { class: "mark", x1: across(mark.at), x2: across(mark.at), y1: TOP, y2: HEIGHT - BOTTOM });
@@ -85,7 +87,7 @@ const drawCurves = (figure, chart, chosen) => {
     if (isSmooth) draw(smoothed(points), place, "curve smooth");
     const shown = points.filter(([x]) => x >= left && x <= right);
     if (shown.length < FEW_POINTS && !isSmooth) for (const [x, y] of shown)
-      made(inside, "path", { class: "marker", d: MARKERS[place % MARKERS.length], stroke: colour(place), fill: place ? "none" : colour(0), transform: `translate(${across(x).toFixed(1)} ${down(y).toFixed(1)})` });
+      made(inside, "path", { class: "marker", d: turned(MARKERS, place), stroke: colour(place), fill: place ? "none" : colour(0), transform: `translate(${across(x).toFixed(1)} ${down(y).toFixed(1)})` });
   });
   if (chart.level && heights.includes(chart.level.at)) nameLevel(inside, chart.level, series, view);
   return { ...view, whole, series };

@@ -65,9 +65,9 @@ def _score(run: ListedRun) -> Cell | str:
     baseline = run.baselines.get(name)
     shown = html("{} <b>{}</b> <small>({})</small>", short_title(name), figure(value), run.scored_words)
     if is_no_better(name, value, baseline):
-        shown = html('{}<br><small class="poor">no better than the baseline, {}</small>', shown, figure(baseline))
+        shown = html('{} <br><small class="poor">no better than the baseline, {}</small>', shown, figure(baseline))
     elif baseline is not None:
-        shown = html("{}<br><small>baseline {}</small>", shown, figure(baseline))
+        shown = html("{} <br><small>baseline {}</small>", shown, figure(baseline))
     return Cell(shown, value, "score")
 
 

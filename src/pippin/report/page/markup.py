@@ -13,7 +13,7 @@ from pippin.text import visible
 #: Behind these a long name may go on in the next line.
 _JOINTS = re.compile(r"[_/]+")
 #: What a browser would break behind its hyphens, and nobody could read then.
-_FLAG, _HYPHENATED = re.compile(r"(?<![\w-])--?[a-z]\w*"), re.compile(r"\S*-\S*")
+_FLAG, _WORD = re.compile(r"(?<![\w-])--?[a-z]\w*"), re.compile(r"\S+")
 
 
 class Html(str):
@@ -70,12 +70,19 @@ def with_flags(text: object) -> Html:
 
 
 def unbroken(line: str) -> Html:
-    """A line to type, that a browser breaks between its words and nowhere else.
+    """A line to type, that a browser breaks between its words and nowhere else, and whose words stay in their order.
 
-    >>> unbroken("pippin train --epochs 3")
-    'pippin train <span>--epochs</span> 3'
+    >>> unbroken("pippin train قطط.csv --epochs 3")
+    'pippin train <bdi dir="ltr">قطط.csv</bdi> <span>--epochs</span> 3'
     """
-    return Html(_HYPHENATED.sub(r"<span>\g<0></span>", escaped(line)))
+
+    def whole(found: re.Match[str]) -> str:
+        word = found[0]
+        if not word.isascii():
+            return f'<bdi dir="ltr">{word}</bdi>'
+        return f"<span>{word}</span>" if "-" in word else word
+
+    return Html(_WORD.sub(whole, escaped(line)))
 
 
 def capital(words: str) -> str:
