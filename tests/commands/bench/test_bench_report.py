@@ -164,7 +164,7 @@ def test_charts_are_written_as_png_and_svg(tmp_path, monkeypatch):
 
 
 def test_emulated_is_said_below_the_charts():
-    chart = BarChart("memory", "", ())
+    chart = BarChart("memory", "", "", ())
     emulated = bench_charts.footer(chart, [made_up_bench({"mps": 1.0}, emulated=("mps",))])
     assert "Emulated: the CPU does the computing" in "\n".join(emulated)
     assert "Emulated" not in "\n".join(bench_charts.footer(chart, [made_up_bench()]))
@@ -199,7 +199,8 @@ def test_the_web_page_has_every_bar_with_its_unit_and_legend():
     page = bench_page(document)
     bars = [bar for chart in document.charts for panel in chart.panels for _, bars in panel.bars for bar in bars if bar]
     legends = sum(len(panel.bars) for chart in document.charts for panel in chart.panels)
-    assert page.count("<rect ") == sum(bar.value is not None for bar in bars) + legends
+    assert page.count("<rect ") == len(bars) + legends
+    assert "<h2>Samples per second</h2>" in page, "the model's name stands above all once"
     for words in ("samples/s</text>", "peak memory (MB)</text>", "times as fast</text>", "batch size</text>",
                   "1× = cpu (Intel Xeon)", ">out of memory</text>", "mps (Apple M3 GPU), emulated",
                   sentence(bench).replace("<b>x</b>", "&lt;b&gt;x&lt;/b&gt;")):  # fmt: skip
@@ -221,6 +222,8 @@ def test_the_fastest_of_several_machines_is_named():
     assert said.startswith(
         f"Training is fastest on 2: {GPU} (NVIDIA H200): 12.0 times as fast as on 1: cpu (Intel Xeon)."
     )
+    alike = made_up_bench({GPU: 1.0})
+    assert compared_sentence([alike, alike]).startswith("Training is about as fast on all of them.")
     assert "nothing to compare" in compared_sentence([made_up_bench(points=())])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pippin.commands.bench.results import PIPPIN, Bench
 from pippin.commands.bench.views.panels import BarChart, Panel, charts_of
-from pippin.commands.bench.views.series import BarSeries, machine_words, series_of, software_words
+from pippin.commands.bench.views.series import BarSeries, device_places, machine_words, series_of, software_words
 from pippin.commands.charts import COLOURS, figure_words, make_figure, save_figure
 
 _ENDINGS = (".png", ".svg")
@@ -33,7 +33,8 @@ def _figure(chart: BarChart, benches: Sequence[Bench]) -> Any:
     from matplotlib.patches import Patch
 
     series = series_of(benches)
-    looks = {each.label: _look(each, series) for each in series}
+    places = device_places(series)
+    looks = {each.label: _look(each, COLOURS[places[each.label] % len(COLOURS)]) for each in series}
     named = {each.label for panel in chart.panels for each, _ in panel.bars}
     handles: list[Any] = [Patch(label=label, **look) for label, look in looks.items() if label in named]
     if baseline := chart.panels[0].baseline:
@@ -50,10 +51,8 @@ def _figure(chart: BarChart, benches: Sequence[Bench]) -> Any:
     return figure
 
 
-def _look(series: BarSeries, all_series: list[BarSeries]) -> dict[str, Any]:
-    """A colour for each device of each machine; the Trainer's bars are striped, and emulated ones dotted."""
-    devices = list(dict.fromkeys((id(each.bench), each.device) for each in all_series))
-    colour = COLOURS[devices.index((id(series.bench), series.device)) % len(COLOURS)]
+def _look(series: BarSeries, colour: str) -> dict[str, Any]:
+    """The Trainer's bars are striped, and emulated ones dotted."""
     hatch = "///" * (series.library != PIPPIN) + "..." * series.is_emulated
     return {"facecolor": colour, "edgecolor": "white", "linewidth": 0.5, "hatch": hatch, "alpha": 0.6 if hatch else 1}
 

@@ -7,10 +7,10 @@ import math
 from pippin.commands.bench.results import PIPPIN
 from pippin.commands.bench.views.document import Document
 from pippin.commands.bench.views.panels import Bar, BarChart, Panel
-from pippin.commands.bench.views.series import BarSeries
+from pippin.commands.bench.views.series import BarSeries, device_places
 from pippin.commands.charts import figure_words
 from pippin.report.page.frame import page
-from pippin.report.page.markup import Html, html, joined, with_flags
+from pippin.report.page.markup import Html, capital, html, joined, with_flags
 from pippin.report.page.sections import section
 from pippin.report.page.tables import Look, table
 
@@ -28,7 +28,7 @@ def bench_page(document: Document) -> Html:
     remarks = joined(html("<li>{}</li>", with_flags(words)) for words in (*document.warnings, *document.notes))
     parts = [
         html("<header><h1>{}</h1>{}</header>", document.title, machines),
-        html('<div class="cards"><div class="panel"><b>{}</b></div></div>', document.answer),
+        html('<p class="answer">{}</p>', document.answer),
         *(_chart(chart, colours) for chart in document.charts),
         *(
             section(sheet.title, table(sheet.heads, sheet.rows, Look(frozenset(sheet.numbers))))
@@ -41,14 +41,12 @@ def bench_page(document: Document) -> Html:
 
 def _chart(chart: BarChart, colours: dict[str, str]) -> Html:
     panels = joined(_panel(panel, colours) for panel in chart.panels)
-    return section(chart.title, html('<div class="curves">{}</div>', panels))
+    return section(capital(chart.what), html('<div class="curves">{}</div>', panels))
 
 
 def _colours(charts: tuple[BarChart, ...]) -> dict[str, str]:
     """One for each device of each machine."""
-    series = {each.label: each for chart in charts for panel in chart.panels for each, _ in panel.bars}
-    devices = list(dict.fromkeys((id(each.bench), each.device) for each in series.values()))
-    places = {label: devices.index((id(each.bench), each.device)) for label, each in series.items()}
+    places = device_places([each for chart in charts for panel in chart.panels for each, _ in panel.bars])
     return {label: _COLOURS[place % len(_COLOURS)] for label, place in places.items()}
 
 
@@ -61,7 +59,7 @@ def _panel(panel: Panel, colours: dict[str, str]) -> Html:
     if panel.baseline:
         legend.append(html("<span>{} 1× = {}</span>", Html(line), panel.baseline))
     return html(
-        '<div class="panel"><h3>{}</h3><div class="legend">{}</div>{}</div>',
+        '<figure><figcaption><b>{}</b></figcaption><div class="legend">{}</div>{}</figure>',
         panel.title,
         joined(legend),
         _bars(panel, colours),
@@ -73,10 +71,11 @@ def _bars(panel: Panel, colours: dict[str, str]) -> Html:
     ticks = _even_ticks(panel.highest)
     parts, y = [], 2 * _GAP + 4
     for place, group in enumerate(panel.groups):
-        middle = y + len(panel.bars) * _BAR / 2 + 3
-        parts.append(html('<text class="label" x="0" y="{:.0f}">{}</text>', middle, group))
-        for each, bars in panel.bars:
-            parts.append(_bar(each, bars[place], colours, y, ticks[-1], "×" if panel.baseline else ""))
+        found = [(each, bar) for each, bars in panel.bars if (bar := bars[place])]
+        middle = y + len(found) * _BAR / 2 + 3
+        parts.append(html('<text x="0" y="{:.0f}">{}</text>', middle, group))
+        for each, bar in found:
+            parts.append(_bar(each, bar, colours, y, ticks[-1], "×" if panel.baseline else ""))
             y += _BAR
         y += _GAP
     axis = [
@@ -99,11 +98,10 @@ def _bars(panel: Panel, colours: dict[str, str]) -> Html:
     )  # fmt: skip
 
 
-def _bar(series: BarSeries, bar: Bar | None, colours: dict[str, str], y: int, top: float, unit: str) -> Html:
-    if bar is None:
-        return html("")
+def _bar(series: BarSeries, bar: Bar, colours: dict[str, str], y: int, top: float, unit: str) -> Html:
     if bar.value is None:
-        return html('<text x="{}%" y="{}" dx="4">{}</text>', _LEFT, y + 11, bar.word)
+        words = html('<text x="{}%" y="{}" dx="8">{}</text>', _LEFT, y + 11, bar.word)
+        return joined([_rect(series, colours, f"{_LEFT}%", y + 1, "3", _BAR - 3), words])
     parts = [_rect(series, colours, f"{_LEFT}%", y + 1, f"{_across(bar.value, top) - _LEFT:.2f}%", _BAR - 3)]
     end = bar.value
     if bar.low is not None and bar.high is not None and bar.high > 1.02 * bar.low:

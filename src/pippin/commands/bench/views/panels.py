@@ -46,18 +46,25 @@ class Panel:
 class BarChart:
     name: str
     """Of its files."""
-    title: str
+    model: str
+    what: str
+    """What it shows, without the model's name."""
     panels: tuple[Panel, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.model}: {self.what}"
 
 
 def charts_of(benches: Sequence[Bench]) -> list[BarChart]:
     """All charts that there is something for."""
     model = " / ".join(dict.fromkeys(bench.model for bench in benches))
     baseline = _baseline(series_of(benches))
+    compared = f"speed compared with {baseline.label if baseline else ''}"
     charts = [
-        BarChart("speed_up", f"{model}: speed compared with {baseline.label if baseline else ''}", _speed_ups(benches)),
-        BarChart("throughput", f"{model}: samples per second", _throughput(benches)),
-        BarChart("memory", f"{model}: peak memory", _memory(benches)),
+        BarChart("speed_up", model, compared, _speed_ups(benches)),
+        BarChart("throughput", model, "samples per second", _throughput(benches)),
+        BarChart("memory", model, "peak memory", _memory(benches)),
     ]
     return [chart for chart in charts if chart.panels]
 

@@ -44,7 +44,10 @@ def compared_sentence(benches: Sequence[Bench]) -> str:
         speeds = {label: speed for label, speed in sorted(speeds.items(), key=lambda item: -item[1]) if speed}
         if len(speeds) > 1:
             (best, fast), *_, (worst, slow) = speeds.items()
-            found.append(f"{words} is fastest on {best}: {fast / slow:.1f} times as fast as on {worst}.")
+            if fast < _ABOUT_THE_SAME * slow:
+                found.append(f"{words} is about as fast on all of them.")
+            else:
+                found.append(f"{words} is fastest on {best}: {fast / slow:.1f} times as fast as on {worst}.")
     return " ".join(found) or "There is nothing to compare: fewer than two devices were measured with the same test."
 
 

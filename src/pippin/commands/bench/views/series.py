@@ -45,6 +45,12 @@ def series_of(benches: Sequence[Bench]) -> list[BarSeries]:
     return found
 
 
+def device_places(series: Sequence[BarSeries]) -> dict[str, int]:
+    """For each contender's label the place of its device among all: both libraries on one device share a colour."""
+    devices = list(dict.fromkeys((id(each.bench), each.device) for each in series))
+    return {each.label: devices.index((id(each.bench), each.device)) for each in series}
+
+
 def batches_of(series: Sequence[BarSeries], test: str) -> list[int]:
     """The batch sizes that any of them has, in order."""
     return sorted({p.setting.batch for s in series for p in s.bench.of(test, device=s.device, library=s.library)})
