@@ -103,6 +103,7 @@ def test_curves_are_hidden_smoothed_and_zoomed(opened):
             "Input.dispatchMouseEvent", type=kind, x=left + share * width, y=top + 60, button="left", clickCount=1
         )
     assert opened.run(ticks) != whole, "dragged over"
+    assert opened.run("getSelection().isCollapsed"), "what is selected keeps a page at work from being looked at again"
 
 
 def test_tables_sort_and_fold(browser, tmp_path):
