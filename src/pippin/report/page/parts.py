@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pippin.report.page.charts import Chart, scatter_chart
@@ -10,7 +11,7 @@ from pippin.report.page.markup import Html, capital, html, joined, theirs
 from pippin.report.page.metric_names import figure
 from pippin.report.page.tables import Look, bars, table
 from pippin.report.report import Report
-from pippin.tasks.parts import Matrix, Part, TablePart
+from pippin.tasks.parts import Bars, Matrix, Part, TablePart
 
 #: Larger matrices are told by their most frequent confusions.
 _MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_ROWS, _MOST_BARS = 24, 30, 500, 200
@@ -34,20 +35,24 @@ def parts_of(report: Report | None) -> Html:
 
 
 def part_of(part: Part, place: int = 0) -> Html:
-    found = [_table(part.table)] if part.table else []
+    """All that a part has to show, beside each other where there is room."""
+    shown = list(_shown(part, place))
+    return html('<div class="beside">{}</div>', joined(shown)) if len(shown) > 1 else joined(shown)
+
+
+def _shown(part: Part, place: int) -> Iterator[Html]:
+    """Each kind of thing that a part can hold, in this order."""
     if part.scatter:
-        shown = figures_of([scatter_chart(f"scatter{place}", part.scatter)])
-        found.insert(0, html('<div class="square">{}{}</div>', shown, _caption(part.scatter.caption)))
+        figures = figures_of([scatter_chart(f"scatter{place}", part.scatter)])
+        yield html('<div class="square">{}{}</div>', figures, _caption(part.scatter.caption))
+    if part.table:
+        yield _table(part.table)
     if part.matrix and len(part.matrix.names) <= _MOST_IN_MATRIX:
-        found.append(_matrix(part.matrix))
+        yield _matrix(part.matrix)
     elif part.most and part.most.rows:
-        found.append(_table(replace(part.most, what="pairs"), _MOST_CONFUSIONS))
+        yield _table(replace(part.most, what="pairs"), _MOST_CONFUSIONS)
     if part.bars:
-        named = [(theirs(name), count) for name, count in zip(part.bars.names, part.bars.counts, strict=False)]
-        more = f"and {len(named) - _MOST_BARS} {part.bars.what} more" if len(named) > _MOST_BARS else ""
-        head = {"classes": "Class"}.get(part.bars.what, "")
-        found.append(html("<div>{}{}</div>", bars(named[:_MOST_BARS], head, part.bars.what), _caption(more)))
-    return html('<div class="beside">{}</div>', joined(found)) if len(found) > 1 else joined(found)
+        yield _bars(part.bars)
 
 
 def _table(part: TablePart, most: int = _MOST_ROWS) -> Html:
@@ -82,6 +87,12 @@ def _size(cell: object) -> tuple[bool, float]:
 
 def _caption(words: str) -> Html:
     return html('<p class="soft">{}</p>', words) if words else html("")
+
+
+def _bars(part: Bars) -> Html:
+    named = [(theirs(name), count) for name, count in zip(part.names, part.counts, strict=False)]
+    more = f"and {len(named) - _MOST_BARS} {part.what} more" if len(named) > _MOST_BARS else ""
+    return html("<div>{}{}</div>", bars(named[:_MOST_BARS], part.what), _caption(more))
 
 
 def _matrix(part: Matrix) -> Html:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pippin.report.page.markup import Html, escaped, html, joined
+from pippin.report.page.markup import Html, capital, escaped, html, joined
 
 #: Longer tables show so many rows, and the rest when asked to.
 FOLDED_TO = 12
@@ -91,11 +91,11 @@ def _plain(head: Html) -> Html:
     return Html(re.sub("<[^>]*>", "", head))
 
 
-def bars(entries: Sequence[tuple[object, float]], head: str, what: str = "") -> Html:
-    """Numbers of rows, with a bar for each; they can be sorted where it is said what they are, in the plural."""
+def bars(entries: Sequence[tuple[object, float]], what: str) -> Html:
+    """Numbers of rows, with a bar for each; ``what`` has them, in the plural."""
     most = max((count for _, count in entries), default=0) or 1
     rows = ([name, html(_BAR, 100 * count / most), count] for name, count in entries)
-    return table([head, "", "Rows"], rows, Look(frozenset({2}), sorts=bool(what), what=what))
+    return table([capital(what), "", "Rows"], rows, Look(frozenset({2}), sorts=True, what=what))
 
 
 def histogram(entries: Sequence[tuple[str, int]], across: str) -> Html:
