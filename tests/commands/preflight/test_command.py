@@ -139,6 +139,7 @@ def test_what_does_not_fit_is_said_in_words():
     ):
         assert words in page
     assert "<b>x</b>" not in page
+    assert page.count("up to ") == 1, "a shade for a time that does not fit is nowhere to be seen"
     write_chart(found, Path("macs.svg"))
     assert "</svg>" in Path("macs.svg").read_text()
 

@@ -54,10 +54,12 @@ def _verdict(cells: list[BatchForecast]) -> str:
 
 
 def _limits(cells: list[BatchForecast]) -> list[float]:
-    """The longest time of each shade, evenly apart on a logarithmic scale."""
-    times = [cell.seconds for cell in cells]
+    """The longest time of each shade, evenly apart on a logarithmic scale; only what fits has a shade."""
+    times = [cell.seconds for cell in cells if cell.memory is not None]
+    if not times:
+        return []
     low, high = min(times), max(times)
-    return [low * (high / low) ** (place / _SHADES) for place in range(1, _SHADES)] + [high]
+    return sorted({*(low * (high / low) ** (place / _SHADES) for place in range(1, _SHADES)), high})
 
 
 def _shade(seconds: float, limits: list[float]) -> int:
@@ -75,5 +77,6 @@ def _legend(limits: list[float], some_do_not_fit: bool) -> Html:
     """The shades with their times."""
     words = '<span class="name heat{}">&nbsp;up to {}&nbsp;</span>'
     shades = joined((html(words, place, span(limit)) for place, limit in enumerate(limits, 1)), between=" ")
-    rest = " · Does not fit: needs more memory than any Mac with that chip has." if some_do_not_fit else ""
-    return html("<p>Training time: {}{}</p>", shades, rest)
+    times = html("Training time: {}", shades) if limits else ""
+    rest = "Does not fit: needs more memory than any Mac with that chip has." if some_do_not_fit else ""
+    return html("<p>{}</p>", joined(filter(None, (times, rest)), between=" · "))
