@@ -100,8 +100,8 @@ def _bars(panel: Panel, colours: dict[str, str]) -> Html:
 
 def _bar(series: BarSeries, bar: Bar, colours: dict[str, str], y: int, top: float, unit: str) -> Html:
     if bar.value is None:
-        words = html('<text x="{}%" y="{}" dx="8">{}</text>', _LEFT, y + 11, bar.word)
-        return joined([_rect(series, colours, f"{_LEFT}%", y + 1, "3", _BAR - 3), words])
+        why = html('<text x="{}%" y="{}" dx="8">{}</text>', _LEFT, y + 11, bar.word)
+        return joined([_rect(series, colours, f"{_LEFT}%", y + 1, "3", _BAR - 3), why])
     parts = [_rect(series, colours, f"{_LEFT}%", y + 1, f"{_across(bar.value, top) - _LEFT:.2f}%", _BAR - 3)]
     end = bar.value
     if bar.low is not None and bar.high is not None and bar.high > 1.02 * bar.low:
