@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CARD, _LARGEST_CARD = "README.md", 1 << 20
 #: Where the Hub's cache keeps the files of `org/name`.
 _IN_CACHE = re.compile(r"models--(.+)")
-_LICENSE, _LANGUAGE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,40}"), re.compile(r"[a-z]{2,3}")
+_LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,40}")
 #: The Hub's names of our metrics; others have none there.
 _METRICS = {
     "accuracy": "accuracy", "f1": "f1", "f1_macro": "f1", "matthews_correlation": "matthews_correlation",
@@ -43,9 +43,9 @@ def card_data(run: Run, report: Report, title: str) -> ModelCardData:
         base_model=base,
         datasets=[data] if data else None,
         eval_results=results or None,
-        language="en" if run.data.task else _word(about_base.get("language"), _LANGUAGE),
+        language="en" if run.data.task else None,  # of somebody's own rows, the base model's need not be theirs
         library_name="transformers",
-        license=_word(about_base.get("license"), _LICENSE),
+        license=_license(about_base.get("license")),
         metrics=list(dict.fromkeys(metrics)) or None,
         model_name=visible(title) if results else None,
         pipeline_tag=run.data.pipeline,
@@ -124,10 +124,10 @@ def _front_matter(card: Path | None) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _word(value: Any, kind: re.Pattern[str]) -> str | None:
-    """A word of that kind, or the only one of a list: of a model of many languages nobody knows which were learnt."""
-    word = value[0] if isinstance(value, list) and len(value) == 1 else value
-    return word if isinstance(word, str) and kind.fullmatch(word) else None
+def _license(value: Any) -> str | None:
+    """The Hub's name of a licence, or the only one of a list: of several nobody knows which holds for this model."""
+    name = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return name if isinstance(name, str) and _LICENSE.fullmatch(name) else None
 
 
 def _is_hub_name(name: str) -> bool:
