@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoModelForTokenClassification
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 SIZES = {
@@ -40,7 +40,18 @@ class Rows(torch.utils.data.Dataset):
         return {**found, "labels": row[0] % 3} if self.labels else found
 
 
-def small_model(kind: str = "bert", dropout: float = 0.0, **settings: Any) -> Any:
+class Tagged(Rows):
+    """The same rows with a label for each token but the first, as taggers have them."""
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        row = self.rows[index]
+        labels = [-100, *(token % 3 for token in row[1:]), *[-100] * (24 - len(row))]
+        return {**super().__getitem__(index), "labels": torch.tensor(labels)}
+
+
+def small_model(
+    kind: str = "bert", dropout: float = 0.0, auto: Any = AutoModelForSequenceClassification, **settings: Any
+) -> Any:
     """The same weights every time."""
     torch.manual_seed(7)
     config = AutoConfig.for_model(kind, vocab_size=64, num_labels=3, pad_token_id=0, **SIZES.get(kind, SMALL))
@@ -49,11 +60,16 @@ def small_model(kind: str = "bert", dropout: float = 0.0, **settings: Any) -> An
             setattr(config, name, dropout)
     for name, value in settings.items():
         setattr(config, name, value)
-    return AutoModelForSequenceClassification.from_config(config)
+    return auto.from_config(config)
+
+
+def small_tagger(kind: str = "bert", **settings: Any) -> Any:
+    return small_model(kind, auto=AutoModelForTokenClassification, **settings)
 
 
 def accuracy(prediction: Any) -> dict[str, float]:
-    return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
+    counted = prediction.label_ids != -100
+    return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids)[counted].mean())}
 
 
 def arguments(folder: Any, **settings: Any) -> Any:

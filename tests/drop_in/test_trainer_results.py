@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from small_trainer import Rows, accuracy, arguments, figures, small_model
+from small_trainer import Rows, Tagged, accuracy, arguments, figures, small_model, small_tagger
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
@@ -42,7 +42,7 @@ def trained(kind, folder, model=None, rows=None, trainer=None, **settings):
         model=model if model is not None else small_model(),
         args=arguments(folder, **settings),
         train_dataset=rows or Rows(43),
-        eval_dataset=Rows(21, seed=1),
+        eval_dataset=(type(rows) if rows else Rows)(21, seed=1),
         compute_metrics=accuracy,
     )
     made.train()
@@ -92,6 +92,54 @@ def test_settings_mean_the_same(tmp_path, settings, capsys):
     theirs, ours = both(tmp_path, **settings)
     assert_same(theirs, ours, within=within)
     assert "some batches stay padded" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "electra", "modernbert"])
+def test_taggers_get_the_same_from_rows_without_padding(tmp_path, kind, tokens_seen):
+    theirs, ours = both(tmp_path, lambda: small_tagger(kind), rows=Tagged(43))
+    assert_same(theirs, ours)
+    assert ours.rows_plan().value != AS_GIVEN
+    if ours.args.device.type == "cpu":
+        assert sum(tokens_seen[:6]) == sum(map(len, Rows(43).rows)), "no padding goes through the model"
+    wanted, found = (trainer.predict(Tagged(9, seed=2)) for trainer in (theirs, ours))
+    assert found.predictions.shape == wanted.predictions.shape
+    counted = wanted.label_ids != -100
+    assert found.predictions[counted] == pytest.approx(wanted.predictions[counted], abs=1e-5)
+
+
+def test_label_smoothing_means_the_same_for_taggers(tmp_path):
+    assert_same(*both(tmp_path, small_tagger, rows=Tagged(20), label_smoothing_factor=0.1), ("loss", "eval_loss"))
+
+
+def test_accumulated_micro_batches_of_a_tagger_are_the_whole_batch(tmp_path):
+    parts = trained(Trainer, tmp_path / "parts", small_tagger(), Tagged(48), gradient_accumulation_steps=2)
+    whole = trained(
+        transformers.Trainer, tmp_path / "whole", small_tagger(), Tagged(48), per_device_train_batch_size=16
+    )
+    assert_same(whole, parts, ("loss", "grad_norm", "eval_loss"))
+
+
+class LabelledPadding(Tagged):
+    def __getitem__(self, index):
+        row = super().__getitem__(index)
+        return {**row, "labels": row["labels"].clamp(min=0)}
+
+
+class OwnLoss:
+    def compute_loss(self, model, inputs, return_outputs=False, **_):
+        logits = model(**{name: value for name, value in inputs.items() if name != "labels"}).logits
+        return logits.logsumexp(-1).mean()  # of the padding, too
+
+
+def test_taggers_whose_padding_counts_keep_it(tmp_path, capsys):
+    theirs, ours = both(tmp_path / "labels", small_tagger, rows=LabelledPadding(20), eval_strategy="no")
+    assert_same(theirs, ours, ("loss", "grad_norm"))
+    assert "padding has labels that count" in capsys.readouterr().err
+    notices._said.clear()
+    kinds = [type(kind.__name__, (OwnLoss, kind), {}) for kind in (transformers.Trainer, Trainer)]
+    theirs, ours = both(tmp_path / "loss", small_tagger, *kinds, rows=Tagged(20), eval_strategy="no")
+    assert_same(theirs, ours, ("loss", "grad_norm"))
+    assert "the script computes its loss itself" in capsys.readouterr().err
 
 
 def test_several_labels_per_row_and_numbers_as_labels(tmp_path):

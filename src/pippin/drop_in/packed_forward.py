@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from pippin.data.batches import padded_lengths
-from pippin.data.collate import packing_of
+from pippin.data.collate import NO_LABEL, packing_of
 from pippin.machine.drivers.base import Backend
 from pippin.models.dropout import QuickDropout
 from pippin.models.families import Family, attention_window
@@ -46,8 +46,10 @@ class PackedForward:
         on_refusal: Callable[[str], None],
         in_half: bool = False,
         known_hooks: frozenset[int] = frozenset(),
+        every_token: bool = False,
     ):
-        self.model, self.family, self.backend = model, family, backend
+        """``every_token``: whether the head answers for each token rather than for each row."""
+        self.model, self.family, self.backend, self.every_token = model, family, backend, every_token
         self.on_refusal, self.in_half, self.known_hooks = on_refusal, in_half, known_hooks
         packs = backend.traits.packed_attention
         self.layout = AttentionLayout(ATTEND[packs] if packs else None)
@@ -91,15 +93,25 @@ class PackedForward:
         given = {name: value for name, value in inputs.items() if value is not None}
         if self.layout.attend is None:
             with self._reaching_in(None):
-                return forward(**self._cut(given, lengths))
+                outputs = forward(**self._cut(given, lengths))
+            if self.every_token:
+                missing = given["input_ids"].shape[1] - outputs.logits.shape[1]
+                outputs.logits = torch.nn.functional.pad(outputs.logits, (0, 0, 0, missing))
+            return outputs
         order = np.argsort(lengths, kind="stable")
         packing = packing_of(lengths[order], self.backend.traits.packed_attention == "groups")
         if not packing.groups:
             packing = packing.moved(self.backend.to_device)
-        places = torch.as_tensor(order, device=given["input_ids"].device)
+        ids = given["input_ids"]
+        places = torch.as_tensor(order, device=ids.device)
+        kept = torch.as_tensor(_kept(lengths, order, ids.shape[1]), device=ids.device)
         with self._reaching_in(packing):
-            outputs = forward(**self._packed(given, lengths, order, places))
-        outputs.logits = outputs.logits.index_select(0, places.argsort())
+            outputs = forward(**self._packed(given, kept, places))
+        if self.every_token:
+            padded = outputs.logits.new_zeros(ids.numel(), outputs.logits.shape[-1])
+            outputs.logits = padded.index_copy(0, kept, outputs.logits[0]).view(*ids.shape, -1)
+        else:
+            outputs.logits = outputs.logits.index_select(0, places.argsort())
         return outputs
 
     def _lengths(self, arguments: tuple[Any, ...], inputs: dict[str, Any]) -> tuple[np.ndarray | None, str]:
@@ -125,6 +137,8 @@ class PackedForward:
             lengths = np.asarray((seen != 0).sum(1))
             if not lengths.all() or (seen != (np.arange(width) < lengths[:, None])).any():
                 return None, "the padding is not at the end of the rows"
+        if self.every_token and (why := self._of_labels(inputs.get("labels"), lengths, width)):
+            return None, why
         window = attention_window(self.model.config)
         by_kernel = self.backend.traits.packed_attention == "kernel"
         in_half = self.in_half or self.model.dtype != torch.float32
@@ -132,29 +146,38 @@ class PackedForward:
             return None, f"no fp32 kernel here has a window of {window} tokens"
         return lengths, ""
 
+    def _of_labels(self, labels: torch.Tensor | None, lengths: np.ndarray, width: int) -> str:
+        """What speaks against leaving out the padding of rows with a label for each token; empty: nothing."""
+        if labels is None:  # a loss of the script's own might look at the padding's logits
+            return "the script computes its loss itself" if self.model.training else ""
+        if labels.shape != (len(lengths), width):
+            return "the labels do not have the shape of the rows"
+        counted = labels.cpu().numpy() != NO_LABEL
+        return "padding has labels that count" if counted[np.arange(width) >= lengths[:, None]].any() else ""
+
     def _cut(self, inputs: dict[str, Any], lengths: np.ndarray) -> dict[str, Any]:
         """Padded rows without the columns that are padding in all of them."""
         width = int(padded_lengths(lengths.max(), _WIDTHS))
-        return {name: value[:, :width].contiguous() if name in _ROWS else value for name, value in inputs.items()}
+        like_rows = (*_ROWS, *self._per_token)
+        return {name: value[:, :width].contiguous() if name in like_rows else value for name, value in inputs.items()}
 
-    def _packed(
-        self, inputs: dict[str, Any], lengths: np.ndarray, order: np.ndarray, places: torch.Tensor
-    ) -> dict[str, Any]:
-        """Rows end to end, shortest first."""
-        ids = inputs["input_ids"]
-        rows, width = ids.shape
-        inside = np.arange(width) < lengths[order][:, None]
-        kept = torch.as_tensor((order[:, None] * width + np.arange(width))[inside], device=ids.device)
+    def _packed(self, inputs: dict[str, Any], kept: torch.Tensor, places: torch.Tensor) -> dict[str, Any]:
+        """Rows end to end, shortest first: the places of their tokens, and of the rows themselves, are given."""
+        per_token = ("input_ids", "token_type_ids", "position_ids", *self._per_token)
         packed = {
             name: value.reshape(-1).index_select(0, kept)[None]
-            for name, value in {**inputs, "position_ids": self._positions(ids)}.items()
-            if name in (*_ROWS, "position_ids") and name != "attention_mask"
+            for name, value in {**inputs, "position_ids": self._positions(inputs["input_ids"])}.items()
+            if name in per_token
         }
-        if "labels" in inputs:
+        if "labels" in inputs and not self.every_token:
             packed["labels"] = inputs["labels"].index_select(0, places)
         if "num_items_in_batch" in inputs:
             packed["num_items_in_batch"] = inputs["num_items_in_batch"]
         return packed
+
+    @property
+    def _per_token(self) -> tuple[str, ...]:
+        return ("labels",) if self.every_token else ()
 
     def _positions(self, ids: torch.Tensor) -> torch.Tensor:
         """Positions as the model counts them in padded rows."""
@@ -192,7 +215,7 @@ class PackedForward:
             module.__dict__["pippin_layout"] = self.layout
         for module in dropouts:
             module.__dict__["forward"] = functools.partial(QuickDropout.forward, module)
-        hooks = read_first_tokens(self.model, self.family, self.layout)
+        hooks = [] if self.every_token else read_first_tokens(self.model, self.family, self.layout)
         self.layout.packing, self.layout.set_aside = packing, None
         config._attn_implementation = registered_attention(self.layout, own)
         try:
@@ -206,6 +229,12 @@ class PackedForward:
                 del module.__dict__["forward"]
             for module in self._modules:
                 del module.__dict__["pippin_layout"]
+
+
+def _kept(lengths: np.ndarray, order: np.ndarray, width: int) -> np.ndarray:
+    """The places of all tokens that are not padding, in padded rows of this width, row by row in the order."""
+    inside = np.arange(width) < lengths[order][:, None]
+    return (order[:, None] * width + np.arange(width))[inside]
 
 
 def hooks_of(modules: Iterable[torch.nn.Module]) -> frozenset[int]:

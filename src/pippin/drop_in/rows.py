@@ -19,18 +19,27 @@ def choose_rows(model: Any, args: Any, backend: Backend | None) -> Choice[str]:
     problem = _problem(model, args, backend)
     if problem is not None or backend is None:
         return Choice(AS_GIVEN, problem or "")
+    short = "" if reads_every_token(_core(model)) else "; the last layer computes first tokens only"
     if backend.traits.packed_attention is None:
-        return Choice(CUT, "columns of padding alone are left out; the last layer computes first tokens only")
-    return Choice(PACKED, "end to end without padding; the last layer computes first tokens only")
+        return Choice(CUT, f"columns of padding alone are left out{short}")
+    return Choice(PACKED, f"end to end without padding{short}")
 
 
 def forward_for(
     model: Any, backend: Backend, on_refusal: Callable[[str], None], in_half: bool, known_hooks: frozenset[int]
 ) -> PackedForward:
     """What stands in for the model's forward where its rows are not taken as the script gives them."""
-    family, _ = family_of(_core(model).config)
+    core = _core(model)
+    family, _ = family_of(core.config)
     assert family is not None
-    return PackedForward(model, family, backend, on_refusal, in_half, known_hooks)
+    return PackedForward(model, family, backend, on_refusal, in_half, known_hooks, reads_every_token(core))
+
+
+def reads_every_token(model: Any) -> bool:
+    """Whether this is a tagger: one answer for each token, where classifiers have one for each row."""
+    from transformers import AutoModelForTokenClassification
+
+    return type(model) is AutoModelForTokenClassification._model_mapping.get(type(model.config), None)
 
 
 def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
@@ -69,10 +78,10 @@ def _problem_of_model(model: Any) -> str | None:
     from transformers import AutoModelForSequenceClassification
 
     expected = AutoModelForSequenceClassification._model_mapping.get(type(config), None)
-    if type(core) is not expected:
+    if type(core) is not expected and not reads_every_token(core):
         name = type(core).__name__
         if type(core).__module__.partition(".")[0] == "transformers":
-            return f"only sequence classifiers can be packed, and {name} is another kind of model"
+            return f"only classifiers of texts and of tokens can be packed, and {name} is another kind of model"
         return f"{name} is not one of transformers' own classes, and may do more than they do"
     if _is_patched(core) or getattr(core, "_compiled_call_impl", None) is not None:
         return "the script has replaced the model's forward"
