@@ -9,7 +9,7 @@ DEBIAN := chromium iproute2 openssh-client openssh-server
 
 # What touches the device; a process of its own, since the emulated one cannot be taken out again.
 # Left out: what brings a backend of its own or is about files; of the resumed runs only that those end the same which the device has a part in.
-ON_EMULATED_GPU := $(filter-out tests/test_cache.py tests/test_files.py tests/test_words.py,$(wildcard tests/test_*.py)) \
+ON_EMULATED_GPU := $(filter-out tests/test_cache.py tests/test_files.py tests/test_wheel.py tests/test_words.py,$(wildcard tests/test_*.py)) \
 	tests/runs/test_resume.py tests/engine tests/models tests/machine tests/commands/failures tests/commands/verify tests/emulated \
 	tests/commands/preflight/test_fake.py tests/commands/bench/test_bench_emulated.py tests/plan/test_memory_estimate.py \
 	tests/drop_in/test_trainer*.py tests/drop_in/test_refusals.py \
