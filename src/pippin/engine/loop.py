@@ -37,7 +37,7 @@ class CheckpointSaver(Protocol):
     """Time that training waited for it."""
 
     def is_due(self) -> bool:
-        """Whether more than should be lost would be."""
+        """Whether it is time to save again."""
 
     def save(
         self,
