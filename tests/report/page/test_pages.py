@@ -88,7 +88,8 @@ def test_nothing_outside_is_named_and_nothing_acts_in_line():
 
 def test_a_colour_of_the_page_is_set_once():
     """Another rule that sets its name, for something of its own, would paint all that stands within."""
-    colours, rules = re.search(r"<style>:root \{(.*?)\}(.*?)</style>", run_page(make_run(), make_history(), None, ""), re.S).groups()
+    page = run_page(make_run(), make_history(), None, "")
+    colours, rules = re.search(r"<style>:root \{(.*?)\}(.*?)</style>", page, re.S).groups()
     named = set(re.findall(r"(--\w+):", colours))
     assert len(named) > 10
     assert named & set(re.findall(r"(--\w+):", rules)) == set()
