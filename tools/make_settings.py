@@ -22,7 +22,7 @@ _HEAD = '''"""What `pippin.train` takes by keyword. Made by tools/make_settings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypedDict
 

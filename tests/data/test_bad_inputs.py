@@ -79,7 +79,7 @@ def test_9_one_text_of_megabytes():
     data = load(data=train, validation_split=0)
     assert time.process_time() - start < 2
     assert len(data.train) == 64
-    assert len(data.train.texts[4]) == 128_000, "the tokenizer must not be given megabytes that it will cut anyway"
+    assert len(data.train.texts[4]) == 512_000, "the tokenizer must not be given megabytes that it will cut anyway"
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b" \r\n "])
@@ -243,7 +243,8 @@ def test_29_max_length_over_the_model_s(tiny_model, tmp_path):
 
     from pippin.data.encoding import encode
     from pippin.models.loading import longest_input
-    from pippin.plan.make import _choose_max_length
+    from pippin.plan.facts import Rows
+    from pippin.plan.length import choose_max_length
     from pippin.recipe.reading import recipe_from
 
     class Config:
@@ -253,7 +254,7 @@ def test_29_max_length_over_the_model_s(tiny_model, tmp_path):
     train = write("train.csv", HEADER, changed(lines(64), 1, "bread and cheese " * 100 + ",pos"))
     recipe = recipe_from({"data": train, "max_seq_length": 512, "validation_split": 0}).recipe
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
-    choice = _choose_max_length(recipe, longest_input(tokenizer, Config))
+    choice = choose_max_length(recipe, longest_input(tokenizer, Config), Rows(None))
     assert choice.value == 64
     assert "max_seq_length is 512" in choice.reason
     encoded = encode(load(data=train, validation_split=0).train, tokenizer, choice.value)

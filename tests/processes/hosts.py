@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,10 @@ def two_computers(folder: Path) -> Iterator[Pair]:
             yield Pair(first, second, f"ssh -F {configuration} -o ServerAliveInterval=1 -o ServerAliveCountMax=2")
     finally:
         for name in (first, second):
+            left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False)
+            for number in left.stdout.split():  # a process whose leader was cut off waits a while for it
+                with suppress(ProcessLookupError):
+                    os.kill(int(number), signal.SIGKILL)
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from groups import finished, outcome, read_until
 from hosts import Pair, two_computers, why_not
+
+from pippin.cli.join import wait_for_end
 
 FAKE = f"{sys.executable} {Path(__file__).parent / 'fake_ssh.py'}"
 Begin = Callable[..., subprocess.Popen[str]]
@@ -70,6 +73,15 @@ def test_this_computer_must_be_among_them(run_cli, word_file, monkeypatch):
     assert "--hosts localhost,mac-b,mac-c" in err
     code, _, err = run_cli("train", word_file, "--hosts", "mac-b", "--processes", 2)
     assert "exclude each other" in err
+
+
+def test_the_end_of_a_leader_and_its_silence_are_told_apart_from_its_signs_of_life():
+    ours, theirs = os.pipe()
+    os.write(theirs, b"\n" * 5000)
+    wait_for_end(ours, silence=0)
+    assert select.select([ours], [], [], 0)[0] == [], "all signs of life were taken"
+    os.close(theirs)
+    wait_for_end(ours, silence=1e6)
 
 
 @pytest.fixture(scope="module")

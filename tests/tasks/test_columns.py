@@ -101,7 +101,7 @@ def test_flags_decide():
     settings = {"text_column": "b,a", "label_column": "d"}
     found = find(settings, a=PROSE, b=MORE_PROSE, c=TWO, d=FOUR, label=TWO)
     assert (found.text, found.label) == (("b", "a"), "d")
-    assert found.reason == "text from 'b' and 'a' (named by flag), label from 'd' (named by flag)"
+    assert found.reason == "text from 'b' and 'a' (named by flag), label from 'd' (named by flag); not used: c, label"
 
 
 def test_flag_that_names_no_column():

@@ -161,7 +161,23 @@ def test_max_train_samples_that_leave_out_a_class():
         train_file=write("train.csv", HEADER, rows),
         validation_file=write("valid.csv", HEADER, lines(3, ("so so",), start=100)),
         max_train_samples=20,
+        first_rows=True,
     )
+
+
+def test_fewer_rows_are_drawn_at_random_from_a_sorted_file():
+    file = write("train.csv", HEADER, [*lines(50, ("a",)), *lines(50, ("b",), start=50)])
+    few = load(data=file, max_train_samples=20, validation_split=0)
+    assert 4 < few.train.labels.sum() < 16
+    assert [few.train.texts[place] for place in (0, -1)] == [text(few.train.rows[place] - 1) for place in (0, -1)]
+    assert few.train.rows == load(data=file, max_train_samples=20, validation_split=0).train.rows
+    assert few.train.rows != load(data=file, max_train_samples=20, validation_split=0, seed=1).train.rows
+    assert "20 of 100 training rows are used, drawn at random" in few.notes[0]
+    for first in (
+        load(data=file, max_train_samples=60, validation_split=0, first_rows=True),
+        load(data=file, max_train_samples=60, do_train=True),
+    ):
+        assert list(first.train.rows) == list(range(1, 61))
 
 
 def test_test_file_without_labels_with_some_and_with_all():

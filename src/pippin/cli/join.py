@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 
 from pippin._version import __version__
 from pippin.cli.train import carry_out
-from pippin.commands.hosts import MARK, Facts, hashes
+from pippin.commands.hosts import MARK, SILENCE, Facts, hashes
 from pippin.machine.network import interface_of
 from pippin.machine.probe import package_version
 from pippin.plain_files import parse_json
@@ -20,6 +21,12 @@ from pippin.recipe.reading import recipe_from
 
 #: Seconds that the job has to end by itself when its leader is gone.
 _GRACE = 10.0
+
+
+def wait_for_end(file: int, silence: float) -> None:
+    """Until the connection is closed, or for so many seconds nothing has come: a pulled cable closes nothing."""
+    while select.select([file], [], [], silence)[0] and os.read(file, 4096):
+        pass
 
 
 def run() -> int:
@@ -46,7 +53,7 @@ def _read() -> dict[str, Any] | None:
 
 
 def _end_with_leader() -> None:
-    """Standard input ends with the connection: nobody is left to work for."""
-    sys.stdin.read()
+    """Without it nobody is left to work for, and the other processes would be waited for in vain."""
+    wait_for_end(sys.stdin.fileno(), SILENCE)
     threading.Timer(_GRACE, os._exit, [1]).start()
     os.kill(os.getpid(), signal.SIGTERM)

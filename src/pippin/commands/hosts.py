@@ -41,6 +41,8 @@ _SSH = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInte
 _SAID = (2, TOLD, *(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)))
 #: Seconds that another computer has to load torch and answer, and that a process has to end by itself.
 _PATIENCE, _GRACE = 180.0, 10.0
+#: Seconds between two signs of life of this computer, and after how many without one another gives it up.
+_BEAT, SILENCE = 2.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,13 @@ class Host:
         assert self.process.stdin is not None
         with suppress(OSError):  # it has ended, which is told elsewhere
             self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+
+    def beat(self) -> None:
+        """A sign of life."""
+        with suppress(OSError, ValueError):  # it has ended
+            assert self.process.stdin is not None
+            self.process.stdin.write("\n")
             self.process.stdin.flush()
 
     def stop(self) -> None:
@@ -214,8 +223,12 @@ def _run(recipe: Recipe, hosts: Sequence[Host], facts: Sequence[Facts]) -> int:
 def _watched(first: subprocess.Popen[bytes], hosts: Sequence[Host], recipe: Recipe) -> int:
     """Wait for the job to end. When a computer is lost the first process is stopped: it might wait for it forever."""
     lost: Host | None = None
-    deadline = float("inf")
+    deadline, next_beat = float("inf"), time.monotonic()
     while first.poll() is None:
+        if time.monotonic() >= next_beat:
+            next_beat = time.monotonic() + _BEAT
+            for host in hosts:
+                host.beat()
         lost = lost or next((host for host in hosts if host.process.poll() not in (None, 0)), None)
         if lost is not None and deadline == float("inf"):
             deadline = time.monotonic() + _GRACE

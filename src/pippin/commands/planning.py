@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from pippin.models.loading import (
 from pippin.plan.device import choose_device
 from pippin.plan.facts import Rows, TaskFacts
 from pippin.plan.fits import Estimator
+from pippin.plan.length import enough_tokens, most_tokens
 from pippin.plan.make import make_plan
 from pippin.plan.plan import Plan
 from pippin.recipe import Recipe
@@ -43,6 +45,8 @@ from pippin.text import memory
 
 #: Up to this share of the budget the plan's quick estimate is trusted; a step with fake tensors takes a second.
 _TRUSTED = 0.6
+#: Where more than this share of the texts is cut, nobody should miss it.
+_MANY = 0.05
 
 
 @dataclass(frozen=True)
@@ -167,17 +171,16 @@ def replanned(
 
 
 def _encode(recipe: Recipe, data: Dataset, tokenizer: Any, limit: int | None) -> EncodedSplits:
-    length = min(recipe.max_seq_length, limit or recipe.max_seq_length)
-    test = data.test if recipe.wants_prediction else {}
-
-    def encoded(split: Examples) -> Encoded:
+    def encoded(split: Examples, length: int) -> Encoded:
         return data.task.encode(split, tokenizer, length, recipe.overwrite_cache)
 
-    return EncodedSplits(
-        encoded(data.train) if data.train and recipe.wants_training else None,
-        {name: encoded(split) for name, split in data.validation.items()},
-        {name: encoded(split) for name, split in test.items()},
-    )
+    most = most_tokens(recipe, limit)
+    train = encoded(data.train, most) if data.train and recipe.wants_training else None
+    validation = {name: encoded(split, most) for name, split in data.validation.items()}
+    longest = max((int(split.lengths.max()) for split in (train, *validation.values()) if split), default=most)
+    enough = enough_tokens(recipe, limit, longest)
+    test = {name: encoded(split, enough) for name, split in data.test.items() if recipe.wants_prediction}
+    return EncodedSplits(train, validation, test)
 
 
 def _plan(
@@ -227,9 +230,12 @@ def _show(job: PlannedJob, terminal: Terminal) -> None:
     data, rows = job.data, job.rows
     cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
     if cut:
-        terminal.note(
-            f"{cut} of {total} texts are longer than {job.plan.batches.max_length.value} tokens and were cut."
-        )
+        length, limit = job.plan.batches.max_length.value, job.facts.longest_input
+        said = f"{cut} of {total} texts are longer than {length} tokens and were cut."
+        if cut > _MANY * total and length < (limit or math.inf):
+            terminal.warn(f"{said} To read more of them: --max_seq_length {min(limit or 4 * length, 4 * length)}")
+        else:
+            terminal.note(said)
     sizes = [f"{len(data.train)} training"] if data.train is not None else []
     sizes += [
         f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]

@@ -55,11 +55,11 @@ def choose_batching(recipe: Recipe, traits: DeviceTraits, layout: str) -> Choice
 
 
 def choose_pad_lengths(
-    recipe: Recipe, traits: DeviceTraits, rows: Rows, batch: int, limit: int | None, layout: str, batching: str
+    recipe: Recipe, traits: DeviceTraits, rows: Rows, batch: int, max_length: int, layout: str, batching: str
 ) -> Choice[tuple[int, ...]]:
     """Few lengths where the device needs few shapes."""
     if recipe.pad_to_max_length:
-        return Choice((min(recipe.max_seq_length, limit or recipe.max_seq_length),), "set by --pad_to_max_length")
+        return Choice((max_length,), "set by --pad_to_max_length")
     if layout == PACKED:
         return Choice((), "nothing is padded")
     if traits.shape_limit is None:

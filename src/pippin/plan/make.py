@@ -40,6 +40,7 @@ from pippin.plan.layout import (
     choose_pad_lengths,
     choose_word_vectors,
 )
+from pippin.plan.length import choose_max_length
 from pippin.plan.plan import NO_CAPACITIES, NO_GUARDS, Choice, Plan, plan_fields
 from pippin.plan.schedule import choose_schedule, steps_in_epoch
 from pippin.plan.sharing import as_started, choose_processes, choose_shards, choose_weights
@@ -101,7 +102,8 @@ def _as_asked(
     longest = max((int(lengths.max()) for lengths in rows.splits()), default=1)
     layout = choose_layout(recipe, model, traits, precision.value, longest, rows.pads_left)
     batching = choose_batching(recipe, traits, layout.value)
-    padding = choose_pad_lengths(recipe, traits, rows, batch.value, model.longest_input, layout.value, batching.value)
+    max_length = choose_max_length(recipe, model.longest_input, rows)
+    padding = choose_pad_lengths(recipe, traits, rows, batch.value, max_length.value, layout.value, batching.value)
     # By what was asked for: how memory is saved must not change which rows are trained on.
     drop_last = asked_rows(recipe, batch.value) if recipe.dataloader_drop_last else 0
     steps_per_epoch = steps_in_epoch(facts.rows, batch.value, drop_last)
@@ -111,7 +113,7 @@ def _as_asked(
     return Plan.of(
         device=device,
         precision=precision,
-        max_length=_choose_max_length(recipe, model.longest_input),
+        max_length=max_length,
         batch_size=batch,
         micro_batch=choose_micro_batch(recipe, batch.value, asked, traits, shards.value or machine.processes),
         micro_tokens=choose_micro_tokens(model, traits, frozen.value),
@@ -172,9 +174,3 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
         "save_total_limit": recipe.save_total_limit or 1,
         "torch_empty_cache_steps": recipe.torch_empty_cache_steps or 0,
     }
-
-
-def _choose_max_length(recipe: Recipe, limit: int | None) -> Choice[int]:
-    if limit is not None and recipe.max_seq_length > limit:
-        return Choice(limit, f"the model's limit (--max_seq_length is {recipe.max_seq_length})")
-    return Choice(recipe.max_seq_length, "tokens; longer texts are truncated")

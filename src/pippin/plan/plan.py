@@ -131,6 +131,7 @@ class Rates:
     lr_scheduler_type: str = field(default="linear", metadata=_on_resume("applied"))
     lr_scheduler_kwargs: dict[str, Any] | None = field(default=None, metadata=_on_resume("applied"))
     label_smoothing_factor: float = field(default=0.0, metadata=_on_resume("applied"))
+    class_weights: tuple[str, ...] = field(default=(), metadata=_on_resume("applied"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,6 +287,7 @@ _ORDER = {
     "lr_scheduler_type": "rates",
     "lr_scheduler_kwargs": "rates",
     "label_smoothing_factor": "rates",
+    "class_weights": "rates",
     "neftune_noise_alpha": "execution",
     "gradient_checkpointing_kwargs": "memory",
     "tf32": "execution",

@@ -91,6 +91,8 @@ def remarks(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
         yield f"{said['cache_frozen']} has no effect without --freeze, --unfreeze or --train_only."
     if values.get("early_stopping_threshold") and not values.get("early_stopping_patience"):
         yield f"{said['early_stopping_threshold']} has no effect without --early_stopping_patience."
+    if values.get("first_rows") and not (values.get("max_train_samples") or values.get("max_eval_samples")):
+        yield f"{said['first_rows']} has no effect without --max_train_samples or --max_eval_samples."
     trackers = values.get("report_to") or ()
     if values.get("logging_dir") and "tensorboard" not in trackers:
         yield f"{said['logging_dir']} has no effect without --report_to tensorboard."

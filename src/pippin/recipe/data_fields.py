@@ -53,8 +53,9 @@ class DataFields:
     skip_bad_rows: bool = False
     """Leave out rows without text or label instead of stopping. Pippin reports how many."""
 
-    max_seq_length: int = 128
-    """Longest input in tokens. Longer texts are cut, and Pippin reports how many."""
+    max_seq_length: int | None = None
+    """Longest input in tokens. Longer texts are cut, and Pippin reports how many. Default: as long as the longest text,
+    at least 128, at most 2048 and what the model can read; 128 with --do_train."""
 
     pad_to_max_length: bool = False
     """Pad every batch to max_seq_length. Off by default: slower, with the same results."""
@@ -64,10 +65,13 @@ class DataFields:
     `off`."""
 
     max_train_samples: int | None = None
-    """Use only the first N training rows."""
+    """Use only N training rows, drawn at random by the seed; the first ones with --do_train."""
 
     max_eval_samples: int | None = None
-    """Use only the first N validation rows."""
+    """Use only N validation rows, drawn in the same way."""
+
+    first_rows: bool = False
+    """With max_train_samples and max_eval_samples: use the first rows instead of random ones."""
 
     max_predict_samples: int | None = None
     """Use only the first N test rows."""

@@ -16,6 +16,8 @@ from pippin.recipe.recipe import Recipe
 from pippin.recipe.spelling import field_name, nearest_name
 
 TRUE_WORDS, FALSE_WORDS = {"true", "yes", "on", "1", "t", "y"}, {"false", "no", "off", "0", "f", "n"}
+#: Settings that a mapping from names to values may be given for.
+BY_NAME = ("class_weights",)
 _KIND_NAMES = {
     int: "a whole number",
     float: "a number",
@@ -160,6 +162,8 @@ def convert(field: Field, given: Given) -> Any:
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
     if field.kind in (str, tuple) and isinstance(value, str) and not value.strip():
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
+    if field.name in BY_NAME and isinstance(value, Mapping):
+        value = [f"{name}={number}" for name, number in value.items()]
     converted = _CONVERTERS[field.kind](value)
     if converted is None:
         raise PippinError(f"{given.said_as}: {shown(value)} is not {_wanted(field)}.")

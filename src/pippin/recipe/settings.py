@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypedDict
 
@@ -36,17 +36,20 @@ class Settings(TypedDict, total=False):
     """Character encoding of CSV, TSV and JSON files."""
     skip_bad_rows: bool
     """Leave out rows without text or label instead of stopping. Pippin reports how many."""
-    max_seq_length: int
-    """Longest input in tokens. Longer texts are cut, and Pippin reports how many."""
+    max_seq_length: int | None
+    """Longest input in tokens. Longer texts are cut, and Pippin reports how many. Default: as long as the longest text,
+    at least 128, at most 2048 and what the model can read; 128 with do_train=True."""
     pad_to_max_length: bool
     """Pad every batch to max_seq_length. Off by default: slower, with the same results."""
     overwrite_cache: bool
     """Recompute cached tokens and outputs of frozen layers. The variable PIPPIN_CACHE sets the cache's folder, or
     `off`."""
     max_train_samples: int | None
-    """Use only the first N training rows."""
+    """Use only N training rows, drawn at random by the seed; the first ones with do_train=True."""
     max_eval_samples: int | None
-    """Use only the first N validation rows."""
+    """Use only N validation rows, drawn in the same way."""
+    first_rows: bool
+    """With max_train_samples and max_eval_samples: use the first rows instead of random ones."""
     max_predict_samples: int | None
     """Use only the first N test rows."""
     model_name_or_path: str | PathLike[str] | None
@@ -121,6 +124,9 @@ class Settings(TypedDict, total=False):
     """Clip the gradient to this norm; 0 turns it off."""
     label_smoothing_factor: float
     """Label smoothing, 0 to 1 (1 excluded)."""
+    class_weights: str | Sequence[str] | Mapping[str, float] | None
+    """How much the rows of each class count in the loss. `balanced`: all classes alike, however many rows they have.
+    NAME=WEIGHT,…: by hand; a class that is not named has 1. A JSON file of names and weights does, too."""
     neftune_noise_alpha: float | None
     """NEFTune noise on the embeddings while training."""
     freeze: str | None
@@ -257,7 +263,7 @@ class Settings(TypedDict, total=False):
     """Short for learning_rate."""
     epochs: float | None
     """Short for num_train_epochs."""
-    max_length: int
+    max_length: int | None
     """Short for max_seq_length."""
     output: str | PathLike[str] | None
     """Short for output_dir."""

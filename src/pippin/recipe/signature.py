@@ -6,12 +6,13 @@ import inspect
 import re
 import textwrap
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 from pippin.recipe.fields import GROUPS, Field, recipe_fields
 from pippin.recipe.foreign import SHORT_NAMES
+from pippin.recipe.reading import BY_NAME
 from pippin.recipe.recipe import Recipe
 
 #: Settings that may be given as a path.
@@ -37,6 +38,8 @@ def python_type(name: str) -> Any:
         return bool | str | PathLike[str] | None
     if name in _PATHS:
         return str | PathLike[str] | None
+    if name in BY_NAME:
+        return str | Sequence[str] | Mapping[str, float] | None
     if recipe_fields()[name].kind is tuple:
         return str | Sequence[str] | None
     return hint

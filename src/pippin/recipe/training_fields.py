@@ -83,6 +83,10 @@ class TrainingFields:
     label_smoothing_factor: float = 0.0
     """Label smoothing, 0 to 1 (1 excluded)."""
 
+    class_weights: tuple[str, ...] = ()
+    """How much the rows of each class count in the loss. `balanced`: all classes alike, however many rows they have.
+    NAME=WEIGHT,…: by hand; a class that is not named has 1. A JSON file of names and weights does, too."""
+
     neftune_noise_alpha: float | None = None
     """NEFTune noise on the embeddings while training."""
 

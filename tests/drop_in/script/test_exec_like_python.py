@@ -39,6 +39,7 @@ SCRIPTS = {
     "interrupted": """
         import atexit, os, signal
         atexit.register(print, "last words")
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts the tests may ignore it
         os.kill(os.getpid(), signal.SIGINT)
         for _ in iter(int, 1):
             pass

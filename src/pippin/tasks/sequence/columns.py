@@ -91,7 +91,9 @@ def find_columns(table: Table, recipe: Recipe, task: SequenceTask, needs_label: 
             f"Name different columns with --text_column and --label_column; there are {listed(table.columns)}."
         )
     named = " and ".join(repr(name) for name in text)
-    reason = f"text from {named} ({text_reason}), label from {label!r} ({label_reason})"
+    unused = [name for name in table.columns if name not in (*text, label)]
+    left_out = f"; not used: {listed(unused)}" if unused else ""
+    reason = f"text from {named} ({text_reason}), label from {label!r} ({label_reason}){left_out}"
     return Columns(text, label, reason, bool(recipe.label_column or task.label_column))
 
 
@@ -152,8 +154,7 @@ def _text_columns(table: Table, recipe: Recipe, task: SequenceTask, label: str) 
             f"{table.origin}: which column is the text? {what}. Add --text_column NAME.{_header_hint(table)}"
         )
     longest = max(prose or wordy, key=lambda name: _mean_length(table.columns[name]))
-    others_said = f"; not used: {listed(name for name in others if name != longest)}" if len(others) > 1 else ""
-    return (longest,), f"the longest texts{others_said}"
+    return (longest,), "the longest texts"
 
 
 def _named(table: Table, name: str, asked_by: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pippin.data.examples import Examples
 from pippin.data.tables import Table
@@ -10,12 +11,17 @@ from pippin.errors import PippinError
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
 from pippin.tasks.base import Dataset
+from pippin.tasks.sequence.class_weights import class_weights, inequality, weights_in_words
 from pippin.tasks.sequence.columns import find_columns
 from pippin.tasks.sequence.known import OWN_NUMBERS
 from pippin.tasks.sequence.overlap import check_overlap
 from pippin.tasks.sequence.reader import Reader
 from pippin.tasks.sequence.sources import Source
 from pippin.tasks.sequence.split import hold_out
+from pippin.tasks.sequence.task import SequenceTask
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: Fewest rows from which a validation part can be cut.
 _FEWEST_ROWS = 10
@@ -43,9 +49,10 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
     reader.notes += source.notes
     train = None
     if source.train is not None:
-        train = reader.read(source.train.head(recipe.max_train_samples), "training")
+        train = _read_some(source.train, recipe.max_train_samples, "training", recipe, reader)
     validation = {
-        name: reader.read(table.head(recipe.max_eval_samples), name) for name, table in source.validation.items()
+        name: _read_some(table, recipe.max_eval_samples, name, recipe, reader)
+        for name, table in source.validation.items()
     }
     reads_test = recipe.wants_prediction or (recipe.wants_evaluation and not validation)
     test = {
@@ -64,6 +71,8 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
     if not validation and recipe.wants_evaluation:
         train, validation = _make_validation(train, labelled_tests, source, recipe, reader)
     task = replace(source.task, labels=reader.labels, label_smoothing=recipe.label_smoothing_factor)
+    if train is not None and train.labels is not None and not task.regression:
+        task = _for_unequal_classes(task, train.labels, recipe, reader)
     return Dataset(
         source.name,
         task,
@@ -74,6 +83,35 @@ def prepare(source: Source, recipe: Recipe, known: Labels | None = None) -> Data
         reader.notes,
         reader.warnings,
     )
+
+
+def _read_some(table: Table, most: int | None, split: str, recipe: Recipe, reader: Reader) -> Examples:
+    """All rows of a split, or so many of them, drawn at random: files are often sorted."""
+    if most is None or most >= len(table) or recipe.first_rows or recipe.is_classic:
+        return reader.read(table.head(most), split)
+    import numpy as np
+
+    examples = reader.read(table, split)
+    drawn = np.random.default_rng(recipe.order_seed).permutation(len(examples))[:most]
+    reader.notes.append(
+        f"{len(drawn)} of {len(examples)} {split} rows are used, drawn at random. To use the first ones: --first_rows"
+    )
+    return examples.take(np.sort(drawn))
+
+
+def _for_unequal_classes(task: SequenceTask, numbers: np.ndarray, recipe: Recipe, reader: Reader) -> SequenceTask:
+    """With the weights that were asked for, and with macro F1 first where accuracy would say little."""
+    names = task.labels.names
+    if recipe.class_weights:
+        weights = class_weights(recipe.class_weights, names, numbers)
+        reader.notes.append(f"weights of the classes in the loss: {weights_in_words(weights, names)}.")
+        task = replace(task, class_weights=weights)
+    unequal = inequality(names, numbers)
+    if unequal and task.name is None and not recipe.is_classic:
+        advice = "" if recipe.class_weights else " To make rare classes count for more, add --class_weights balanced."
+        reader.notes.append(f"{unequal}. So the main metric is macro F1, in which all classes count alike.{advice}")
+        task = replace(task, metrics=("f1_macro", "accuracy"))
+    return task
 
 
 def _with_columns(source: Source, names: set[str]) -> Source:

@@ -30,6 +30,8 @@ from pippin.tasks.sequence.task import SequenceTask
 #: What a cell of one of these kinds is called in a message: none of them is a text or a label.
 _NOT_PLAIN: dict[type, str] = {dict: "an object", list: "a list", tuple: "a list", bytes: "bytes"}
 _MOST_SHOWN = 5
+#: Thousands of characters that are kept of a text where no length is asked for, far more than are read.
+_THOUSANDS = 512
 
 
 class Reader:
@@ -63,7 +65,7 @@ class Reader:
                 f"it has {listed(table.columns)}. Name its columns as in training."
             )
         # A text of megabytes would keep the tokenizer busy for minutes, only to be cut. No token is this long.
-        most = 1000 * self.recipe.max_seq_length
+        most = 1000 * (self.recipe.max_seq_length or _THOUSANDS)
         cells = table.columns[name]
         if not any(isinstance(cell, str) and len(cell) > most for cell in cells):
             return cells

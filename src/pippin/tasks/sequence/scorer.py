@@ -32,6 +32,7 @@ class SequenceScorer:
         self.likelihoods, self.spread = torch.zeros(2, 0 if encoded.labels is None else len(encoded))
         """The logarithms of the true classes' probabilities, and the sum over all classes, for label smoothing."""
         self.outputs = task.labels.outputs
+        self.weights = torch.tensor(task.class_weights)
 
     def add(self, rows: np.ndarray, logits: np.ndarray) -> None:
         if self.task.regression:
@@ -44,7 +45,7 @@ class SequenceScorer:
             likelihoods = torch.log_softmax(torch.from_numpy(logits), 1)
             self.likelihoods[rows] = likelihoods[np.arange(len(rows)), self.truth[rows]]
             if self.task.label_smoothing:
-                self.spread[rows] = -likelihoods.sum(1)
+                self.spread[rows] = -(likelihoods * self.weights if len(self.weights) else likelihoods).sum(1)
 
     def share(self, total: Callable[[np.ndarray], np.ndarray]) -> None:
         self.predictions, self.scores = total(self.predictions), total(self.scores)
@@ -94,7 +95,8 @@ class SequenceScorer:
         if self.task.regression:
             return float(self.task.loss(torch.from_numpy(self.predictions)[:, None], torch.from_numpy(self.truth)))
         only = torch.zeros(len(self.truth), dtype=torch.long)
-        loss = functional.nll_loss(self.likelihoods[:, None], only, reduction="sum")
+        likelihoods = self.likelihoods * self.weights[self.truth] if len(self.weights) else self.likelihoods
+        loss = functional.nll_loss(likelihoods[:, None], only, reduction="sum")
         smoothing = self.task.label_smoothing
         if smoothing:
             loss = (1 - smoothing) * loss + self.spread.sum() * (smoothing / self.outputs)

@@ -35,6 +35,8 @@ class SequenceTask:
     labels: Labels = Labels(())
     """What was found in the data, in the order of the model's outputs."""
     label_smoothing: float = 0.0
+    class_weights: tuple[float, ...] = ()
+    """How much a row of each class counts in the loss; nothing: all alike."""
 
     auto_model: ClassVar[str] = SEQUENCE_CLASSIFICATION
     pipeline: ClassVar[str] = "text-classification"
@@ -52,6 +54,8 @@ class SequenceTask:
     def check(self, recipe: Recipe) -> None:
         if recipe.label_smoothing_factor and self.regression:
             raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
+        if recipe.class_weights and self.regression:
+            raise PippinError("--class_weights is for classes, and here numbers are predicted. Leave it out.")
 
     def read(self, recipe: Recipe, known: Labels | None = None) -> Dataset:
         from pippin.tasks.sequence.dataset import prepare
@@ -74,10 +78,13 @@ class SequenceTask:
         """Cross-entropy for classes, squared error for numbers: what transformers' heads compute, summed over rows."""
         from torch.nn import functional
 
+        from pippin.tasks.sequence.class_weights import weights_beside
+
         logits = logits.float()
         if self.regression:
             return functional.mse_loss(logits.squeeze(-1), labels.float(), reduction="sum")
-        return functional.cross_entropy(logits, labels, reduction="sum", label_smoothing=self.label_smoothing)
+        weight = weights_beside(logits, self.class_weights) if self.class_weights else None
+        return functional.cross_entropy(logits, labels, weight, reduction="sum", label_smoothing=self.label_smoothing)
 
     def scorer(self, encoded: Encoded) -> SequenceScorer:
         from pippin.tasks.sequence.scorer import SequenceScorer
