@@ -20,7 +20,8 @@ PLANNED = {
 FREE = {
     "data", "task_name", "data_dir", "dataset_name", "dataset_config_name", "train_file", "validation_file",
     "test_file", "text_column", "label_column", "do_regression", "fine_labels", "validation_split", "encoding",
-    "skip_bad_rows", "first_rows", "max_train_samples", "max_eval_samples", "max_predict_samples", "use_fast_tokenizer",
+    "skip_bad_rows", "column_names", "no_header", "first_rows",
+    "max_train_samples", "max_eval_samples", "max_predict_samples", "use_fast_tokenizer",
     "cache_dir", "token", "trust_remote_code", "ignore_mismatched_sizes", "do_train", "do_eval", "do_predict",
     "output_dir", "overwrite_output_dir", "run_name", "verify", "force", "report_to", "logging_dir", "project",
     "disable_tqdm", "quiet", "log_level", "resume", "resume_from_checkpoint",

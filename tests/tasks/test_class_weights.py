@@ -39,6 +39,7 @@ def test_weights_by_hand_in_a_file_or_a_mapping_are_the_same(tmp_path):
     assert class_weights(("weights.json",), NAMES, NUMBERS) == by_hand
     asked = recipe_from({"class_weights": {"rare": 8, "odd": 2}}).recipe.class_weights
     assert class_weights(asked, NAMES, NUMBERS) == by_hand
+    assert recipe_from({"class_weights": None}).recipe.class_weights == ()
     assert weights_in_words(by_hand, NAMES) == "common 0.556, odd 1.11, rare 4.44"
 
 

@@ -88,6 +88,12 @@ class PredictFlags:
     text_column: tuple[str, ...] = ()
     """The text columns of FILE, if their names differ from those in training."""
 
+    column_names: tuple[str, ...] = ()
+    """Names for the columns of a CSV or TSV file whose first line doesn't name them."""
+
+    no_header: bool = False
+    """The first line of a CSV or TSV file is a row, too."""
+
     top_k: int | None = None
     """The K likeliest classes of each text instead of one: label,score,label_2,score_2 … in CSV, a list under "top" in
     JSONL."""

@@ -13,7 +13,7 @@ from pippin.cli.flags import PredictFlags
 from pippin.commands.given_texts import count_texts, text_problem
 from pippin.data.chunks import in_chunks
 from pippin.data.examples import Examples
-from pippin.data.tables import Table, TableStream, listed, open_table, stream_of
+from pippin.data.tables import Table, TableStream, header_of, listed, open_table, stream_of
 from pippin.data.text_files import blocks_of, decoded, lines_of
 from pippin.errors import PippinError
 from pippin.tasks.sequence.labels import is_missing
@@ -31,7 +31,8 @@ def say(text: str) -> None:
 def open_input(flags: PredictFlags) -> TableStream:
     """The input. Of a file, all that is wrong with its form is found here; of standard input, what begins it."""
     if flags.file:
-        stream = open_table(Path(flags.file), flags.encoding, lines_are_texts=True)
+        header = header_of(flags.column_names, flags.no_header)
+        stream = open_table(Path(flags.file), flags.encoding, lines_are_texts=True, header=header)
         for note in () if flags.quiet else stream.notes:
             say(note)
         return stream

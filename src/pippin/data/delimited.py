@@ -15,7 +15,7 @@ from itertools import islice
 from pippin.data import text_files
 from pippin.data.chunks import in_chunks
 from pippin.data.quotes import refuse_swallowed_rows
-from pippin.data.tables import Table, TableStream, characters, column_names, columns_of, listed
+from pippin.data.tables import Header, Table, TableStream, characters, column_names, columns_of, listed
 from pippin.data.text_files import empty_file, lines_of
 from pippin.errors import PippinError
 
@@ -51,7 +51,7 @@ class _Survey:
     """Whether any row runs over several lines."""
 
 
-def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str) -> TableStream:
+def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str, header: Header = None) -> TableStream:
     """Every cell as a string. Rows with too many or too few fields and open quotes are errors with their line."""
 
     def lines() -> Iterator[str]:
@@ -60,10 +60,11 @@ def open_delimited(blocks: Callable[[], Iterator[str]], origin: str, suffix: str
     delimiter = _find_delimiter(lines(), origin, suffix)
     expected = "," if suffix == ".csv" else "\t"
     notes = () if delimiter == expected else (f"{origin}: fields are separated by {_DELIMITERS[delimiter]}.",)
-    quoted: Rows = partial(_quoted, lines, delimiter, origin)
-    rows, survey = _tabbed(lines, quoted) if delimiter == "\t" else (quoted, _look_through(quoted()))
+    quoted: Rows = partial(_headed, partial(_quoted, lines, delimiter, origin), header)
+    bare: Rows = partial(_headed, partial(_bare, lines), header)
+    rows, survey = _tabbed(lines, bare, quoted) if delimiter == "\t" else (quoted, _look_through(quoted()))
     names = column_names(survey.header, origin)
-    _check_rows(survey, names, delimiter, origin)
+    _check_rows(survey, names, delimiter, origin, header)
     if survey.has_long_rows:
         refuse_swallowed_rows(lambda: islice(rows(), 1, None), len(names), delimiter, origin)
 
@@ -124,9 +125,17 @@ def _bare(lines: Lines) -> Iterator[Row]:
     )
 
 
-def _tabbed(lines: Lines, quoted: Rows) -> tuple[Rows, _Survey]:
+def _headed(rows: Rows, header: Header) -> Iterator[Row]:
+    """The rows behind one that names the columns; without a name, by their places."""
+    found = rows()
+    if header is not None and (first := next(found, None)) is not None:
+        yield [*header] or [f"column{place}" for place in range(1, len(first[0]) + 1)], 0, 0
+        yield first
+    yield from found
+
+
+def _tabbed(lines: Lines, bare: Rows, quoted: Rows) -> tuple[Rows, _Survey]:
     """Rows of a TSV. Some quote as CSV does; in many a quote is a part of the text, also at a cell's start."""
-    bare = partial(_bare, lines)
     as_bare, as_quoted = _look_through(bare()), None
     if any(cell.startswith('"') for line in lines() if '"' in line for cell in line.split("\t")):
         with suppress(_BadQuote):
@@ -171,7 +180,8 @@ def _look_through(rows: Iterator[Row]) -> _Survey:
     return survey
 
 
-def _check_rows(survey: _Survey, names: list[str], delimiter: str, origin: str) -> None:
+def _check_rows(survey: _Survey, names: list[str], delimiter: str, origin: str, header: Header) -> None:
+    named = "the first line names" if header is None else "--column_names names" if header else "the first line has"
     if survey.uneven:
         shown = "; ".join(
             f"row {number} (line {line}) has {len(cells)}: {delimiter.join(cells)[:60]!r}"
@@ -179,11 +189,16 @@ def _check_rows(survey: _Survey, names: list[str], delimiter: str, origin: str) 
         )
         more = f"; and {survey.uneven - _MOST_SHOWN} rows more" if survey.uneven > _MOST_SHOWN else ""
         raise PippinError(
-            f"{origin}: the first line names {len(names)} columns ({listed(names)}), but {shown}{more}. "
+            f"{origin}: {named} {len(names)} columns ({listed(names)}), but {shown}{more}. "
             "Fill in what is missing, and put texts that hold the separator in double quotes."
         )
     if survey.repeated and len(names) > 1:
         number, (_, line, _) = survey.repeated
+        if header is not None:
+            raise PippinError(
+                f"{origin}, row {number} (line {line}) holds the names of --column_names. Leave the flag out: the file "
+                "names its columns itself."
+            )
         raise PippinError(
             f"{origin}, row {number} (line {line}) repeats the first line, {listed(names)}. If the first line names "
             "the columns, take this one out. If not, add a first line that does, such as text,label."

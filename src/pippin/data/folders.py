@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from pippin.data.kinds import KINDS, is_rows, kind_of, stem_of
-from pippin.data.tables import Table, join_tables, listed, read_table
+from pippin.data.tables import Header, Table, join_tables, listed, read_table
 from pippin.errors import PippinError
 
 _SPLIT_NAMES = {
@@ -23,7 +23,9 @@ _SPLIT_NAMES = {
 _SHARD = re.compile(r"[-_.]?(\d+)(?:-of-(\d+))?(?:[-_.].*)?")
 
 
-def read_split_folder(folder: Path, encoding: str = "utf-8", look_inside: bool = True) -> dict[str, Table]:
+def read_split_folder(
+    folder: Path, encoding: str = "utf-8", look_inside: bool = True, header: Header = None
+) -> dict[str, Table]:
     """Splits by name: train, validation, test, and where a data set has two, validation_matched and its like."""
     files = _split_files(folder)
     if "train" not in files:
@@ -34,7 +36,10 @@ def read_split_folder(folder: Path, encoding: str = "utf-8", look_inside: bool =
         files = _split_files(below[0])
     for split, paths in files.items():
         _check_parts(folder, split, paths)
-    return {split: join_tables([read_table(path, encoding) for path in paths]) for split, paths in files.items()}
+    return {
+        split: join_tables([read_table(path, encoding, header=header) for path in paths])
+        for split, paths in files.items()
+    }
 
 
 def split_name(name: str) -> str | None:

@@ -24,6 +24,10 @@ from pippin.plain_files import odd_kind
 _LONGEST_NAME = 500
 
 
+#: None: a file's first line names its columns. Else all its lines are rows: their columns have these names, or numbers.
+Header = tuple[str, ...] | None
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns of equal length, and where they came from. Row 1 is the first row of data."""
@@ -113,15 +117,17 @@ def _shared(cells: list[Any], known: dict[Any, Any]) -> list[Any]:
     return [known.setdefault(cell, cell) for cell in cells]
 
 
-def read_table(path: Path, encoding: str = "utf-8", lines_are_texts: bool = False) -> Table:
+def read_table(path: Path, encoding: str = "utf-8", lines_are_texts: bool = False, header: Header = None) -> Table:
     """Read a file of rows; its name tells the kind. ``lines_are_texts``: a .txt file needs no labels."""
-    return open_table(path, encoding, lines_are_texts).whole()
+    return open_table(path, encoding, lines_are_texts, header).whole()
 
 
-def open_table(path: Path, encoding: str = "utf-8", lines_are_texts: bool = False) -> TableStream:
+def open_table(
+    path: Path, encoding: str = "utf-8", lines_are_texts: bool = False, header: Header = None
+) -> TableStream:
     """Look through such a file, to read it some rows at a time."""
     _check_readable(path)
-    stream = _opened(path, encoding, lines_are_texts)
+    stream = _opened(path, encoding, lines_are_texts, header)
     long = next((name for name in stream.names if len(name) > _LONGEST_NAME), None)
     if long is not None:
         raise PippinError(
@@ -135,8 +141,11 @@ def open_table(path: Path, encoding: str = "utf-8", lines_are_texts: bool = Fals
     return stream
 
 
-def _opened(path: Path, encoding: str, lines_are_texts: bool) -> TableStream:
+def _opened(path: Path, encoding: str, lines_are_texts: bool, header: Header) -> TableStream:
     kind, origin = kind_of(path), str(path)
+    if header is not None and kind not in (".csv", ".tsv"):
+        flag = "--column_names" if header else "--no_header"
+        raise PippinError(f"{path}: {flag} is for CSV and TSV files. Leave it out.")
 
     def blocks() -> Iterator[str]:
         return text_blocks(path, encoding)
@@ -144,7 +153,7 @@ def _opened(path: Path, encoding: str, lines_are_texts: bool) -> TableStream:
     if kind in (".csv", ".tsv"):
         from pippin.data.delimited import open_delimited
 
-        return open_delimited(blocks, origin, kind)
+        return open_delimited(blocks, origin, kind, header)
     if kind == ".txt":
         from pippin.data.text_lines import open_text
 
@@ -176,6 +185,11 @@ def stream_of(table: Table) -> TableStream:
             )
 
     return TableStream(table.origin, tuple(table.columns), parts, len(table))
+
+
+def header_of(names: tuple[str, ...], no_header: bool) -> Header:
+    """What --column_names and --no_header say together."""
+    return names if names or no_header else None
 
 
 def column_names(header: Iterable[str], origin: str) -> list[str]:

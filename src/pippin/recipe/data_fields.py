@@ -50,6 +50,13 @@ class DataFields:
     encoding: str = "utf-8"
     """Character encoding of CSV, TSV and JSON files."""
 
+    column_names: tuple[str, ...] = ()
+    """Names for the columns of CSV and TSV files whose first line doesn't name them, such as text,label."""
+
+    no_header: bool = False
+    """The first line of CSV and TSV files is a row, too. The columns are column1, column2 and so on, unless
+    column_names names them."""
+
     skip_bad_rows: bool = False
     """Leave out rows without text or label instead of stopping. Pippin reports how many."""
 

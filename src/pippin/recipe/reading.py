@@ -159,6 +159,8 @@ def convert(field: Field, given: Given) -> Any:
     if value is None or (field.optional and isinstance(value, str) and value.lower() in ("none", "auto")):
         if field.optional or field.default is None:
             return None
+        if field.kind is tuple and value is None and not given.said_as.startswith("--"):  # Python's and YAML's nothing
+            return ()
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
     if field.kind in (str, tuple) and isinstance(value, str) and not value.strip():
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")

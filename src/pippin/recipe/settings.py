@@ -34,6 +34,11 @@ class Settings(TypedDict, total=False):
     """Share of training rows held out when there is no validation file, 0 to 0.5. Default: 0.1; 0 for none."""
     encoding: str
     """Character encoding of CSV, TSV and JSON files."""
+    column_names: str | Sequence[str] | None
+    """Names for the columns of CSV and TSV files whose first line doesn't name them, such as text,label."""
+    no_header: bool
+    """The first line of CSV and TSV files is a row, too. The columns are column1, column2 and so on, unless
+    column_names names them."""
     skip_bad_rows: bool
     """Leave out rows without text or label instead of stopping. Pippin reports how many."""
     max_seq_length: int | None

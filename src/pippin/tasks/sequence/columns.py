@@ -216,13 +216,25 @@ def _refuse_missing_header(table: Table) -> None:
         if _NUMBER.fullmatch(name) or name in values:
             raise PippinError(
                 f"{table.origin}, line 1: {name[:60]!r} looks like data, not like the name of a column. "
-                "Add a first line that names the columns, such as text,label; "
-                "if they are names, choose with --text_column and --label_column."
+                "Add a first line that names the columns, or name them with --column_names, as in "
+                f"{','.join(_example(len(table.columns)))}; if they are names, choose with --text_column and "
+                "--label_column."
             )
 
 
 def _header_hint(table: Table) -> str:
-    return " (The first line of the file must name the columns.)" if _has_header(table) else ""
+    if not _has_header(table):
+        return ""
+    return " (The first line of the file names the columns; if it is a row, add --no_header or --column_names.)"
+
+
+def _example(columns: int) -> list[str]:
+    """Names for so many columns.
+
+    >>> _example(2), _example(4)
+    (['text', 'label'], ['text', 'label', 'column3', 'column4'])
+    """
+    return ["text", "label", *(f"column{place}" for place in range(3, columns + 1))][:columns]
 
 
 def _has_header(table: Table) -> bool:

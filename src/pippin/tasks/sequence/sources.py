@@ -9,7 +9,7 @@ from pathlib import Path
 from pippin.data.folders import read_split_folder
 from pippin.data.hub import dataset_from_hub, task_from_hub
 from pippin.data.kinds import stem_of
-from pippin.data.tables import Table, read_table
+from pippin.data.tables import Header, Table, header_of, read_table
 from pippin.errors import PippinError
 from pippin.recipe import Recipe
 from pippin.tasks.sequence.glue_files import LAYOUTS, glue_folder, read_glue_split
@@ -44,11 +44,11 @@ def _main_source(recipe: Recipe) -> Source:
         splits = dataset_from_hub(recipe.dataset_name, recipe.dataset_config_name, recipe.cache_dir, recipe.token)
         return _from_splits(recipe.dataset_name.rstrip("/").rsplit("/", 1)[-1], own, splits)
     if recipe.data and Path(recipe.data).is_dir():
-        splits = read_split_folder(Path(recipe.data), recipe.encoding)
+        splits = read_split_folder(Path(recipe.data), recipe.encoding, header=_header(recipe))
         return _from_splits(Path(recipe.data).resolve().name, own, splits)
     main_file = recipe.data or recipe.train_file
     if main_file or recipe.validation_file or recipe.test_file:
-        train = read_table(Path(main_file), recipe.encoding) if main_file else None
+        train = read_table(Path(main_file), recipe.encoding, header=_header(recipe)) if main_file else None
         name = stem_of(Path(main_file or recipe.validation_file or str(recipe.test_file)))
         return Source(name, own, train, {}, {})
     return _from_splits("questions", own, _builtin_questions())
@@ -108,12 +108,16 @@ def _from_splits(name: str, task: SequenceTask, splits: dict[str, Table]) -> Sou
 
 def _with_files(source: Source, recipe: Recipe) -> Source:
     """The source with --validation_file and --test_file in place of its own splits."""
-    validation, test = source.validation, source.test
+    validation, test, header = source.validation, source.test, _header(recipe)
     if recipe.validation_file:
-        validation = {"validation": read_table(Path(recipe.validation_file), recipe.encoding)}
+        validation = {"validation": read_table(Path(recipe.validation_file), recipe.encoding, header=header)}
     if recipe.test_file:
-        test = {"test": read_table(Path(recipe.test_file), recipe.encoding, lines_are_texts=True)}
+        test = {"test": read_table(Path(recipe.test_file), recipe.encoding, lines_are_texts=True, header=header)}
     return replace(source, validation=validation, test=test)
+
+
+def _header(recipe: Recipe) -> Header:
+    return header_of(recipe.column_names, recipe.no_header)
 
 
 def _builtin_questions() -> dict[str, Table]:
