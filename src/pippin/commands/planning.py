@@ -22,6 +22,7 @@ from pippin.machine.machine import Machine
 from pippin.machine.probe import probe, with_memory
 from pippin.models.facts import ModelFacts, facts_of
 from pippin.models.loading import (
+    agree_on_padding,
     display_name,
     load_config,
     load_tokenizer,
@@ -115,6 +116,8 @@ def plan_job(
     labels, other_classes = match_classes(data.labels, model, needs_weights, data.task.auto_model)
     data = data.with_classes(labels)
     config, tokenizer = load_config(model, labels, needs_weights, data.task.auto_model), load_tokenizer(model)
+    if padding := agree_on_padding(config, tokenizer):
+        terminal.note(padding)
     facts = facts_of(config, labels.outputs, longest_input(tokenizer, config))
     rows = _encode(recipe, data, tokenizer, facts.longest_input)
     warnings.append(_foreign_script(data, tokenizer))

@@ -97,9 +97,19 @@ def load_tokenizer(recipe: Recipe) -> Any:
 
     _set_log_level(recipe.log_level)
     tokenizer = _load(AutoTokenizer, name, recipe, use_fast=recipe.use_fast_tokenizer)
-    if tokenizer.pad_token_id is None:
-        raise PippinError(f"{name}: its tokenizer has no padding token, so texts cannot be batched. Choose an encoder.")
+    if tokenizer.pad_token_id is None and tokenizer.eos_token_id is None:
+        raise PippinError(f"{name}: its tokenizer has neither a padding token nor an end token. Choose another model.")
+    if tokenizer.pad_token_id is None:  # as of most decoders
+        tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
+
+
+def agree_on_padding(config: Any, tokenizer: Any) -> str | None:
+    """Let a decoder know its padding: its classifier reads the last token before it. Says so where it was not set."""
+    if config.pad_token_id is not None or tokenizer.pad_token_id is None:
+        return None
+    config.pad_token_id = tokenizer.pad_token_id
+    return f"the model names no padding token; {tokenizer.pad_token!r} pads its texts."
 
 
 def load_model(
