@@ -26,7 +26,7 @@ JOBS = {
     "numbers": {"label_column": "size", "do_regression": True, "warmup_steps": 2},
     "tokens": {"task_name": "vowels", "data_dir": "letters"},
     "head": {"freeze": "core"},
-    "layers": {"freeze": "1", "gradient_accumulation_steps": 2},
+    "layers": {"freeze": "1", "gradient_accumulation_steps": 2, "class_weights": "balanced"},
     "short": {"max_train_samples": 30, "batch_size": 3},  # fewer rows than shards
 }
 

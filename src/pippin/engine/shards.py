@@ -89,7 +89,7 @@ def key(seed: int, step: int, shard: int) -> int:
     return int(np.random.SeedSequence([seed, step, shard]).generate_state(1, np.uint64)[0] >> 1)
 
 
-def count_of(task: Task, encoded: Encoded, rows: np.ndarray) -> int:
+def count_of(task: Task, encoded: Encoded, rows: np.ndarray) -> float:
     """What the loss of a whole step is divided by: every process has all labels, so that none need be asked."""
     assert encoded.labels is not None
     places = places_of(encoded, rows) if encoded.per_token else rows

@@ -181,8 +181,9 @@ class Task(Protocol):
     def encode(self, examples: Examples, tokenizer: Any, max_length: int, fresh: bool = False) -> Encoded:
         """Tokens, and labels for each row or each token. ``fresh`` makes anew what a cache holds."""
 
-    def count(self, labels: torch.Tensor) -> int:
-        """What the loss of a step is divided by: the rows, or the tokens that have a label. Labels are on the CPU."""
+    def count(self, labels: torch.Tensor) -> float:
+        """What the loss of a step is divided by: the rows, or the tokens that have a label, or the sum of their weights.
+        Labels are on the CPU."""
 
     def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The sum over a micro-batch, so that those of a step add up to the whole exactly.

@@ -73,17 +73,17 @@ class EagerStep:
     def learning_rate(self) -> float:
         return float(self.optimiser.param_groups[0]["lr"])
 
-    def _count(self, micro_batches: list[Batch]) -> int:
+    def _count(self, micro_batches: list[Batch]) -> float:
         """What the loss is divided by, from labels that are still on the CPU: the device need not be waited for."""
         return sum(self.task.count(batch.labels) for batch in micro_batches if batch.labels is not None)
 
-    def _gradients(self, micro_batches: list[Batch], count: int | Tensor) -> tuple[Tensor, Tensor]:
+    def _gradients(self, micro_batches: list[Batch], count: float | Tensor) -> tuple[Tensor, Tensor]:
         total = torch.zeros((), device=self.backend.device)
         for batch in micro_batches:
             total += self.accumulate(batch, count)
         return total, self.clip()
 
-    def accumulate(self, batch: Batch, count: int | Tensor) -> Tensor:
+    def accumulate(self, batch: Batch, count: float | Tensor) -> Tensor:
         """Forward and backward of a micro-batch; returns its part of the loss.
 
         The sum over this part is divided by the count of the whole step: gradients add up to the whole batch's.

@@ -71,8 +71,11 @@ class SequenceTask:
 
         return encode(examples, tokenizer, max_length, fresh)
 
-    def count(self, labels: torch.Tensor) -> int:
-        return len(labels)
+    def count(self, labels: torch.Tensor) -> float:
+        """Weights divide the loss too, as torch's cross-entropy has it: a batch counts no less for its classes."""
+        if not self.class_weights:
+            return len(labels)
+        return sum(self.class_weights[label] for label in labels.tolist()) or 1.0
 
     def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Cross-entropy for classes, squared error for numbers: what transformers' heads compute, summed over rows."""
