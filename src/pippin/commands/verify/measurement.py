@@ -40,7 +40,7 @@ class Experiment:
         return sum(map(len, self.batches))
 
     @cached_property
-    def count(self) -> int:
+    def count(self) -> float:
         """What the loss of all batches is divided by."""
         labels = (labels_of(self.encoded, rows) for rows in self.batches)
         return sum(self.task.count(each) for each in labels if each is not None)
