@@ -182,8 +182,10 @@ class Task(Protocol):
         """Tokens, and labels for each row or each token. ``fresh`` makes anew what a cache holds."""
 
     def count(self, labels: torch.Tensor) -> float:
-        """What the loss of a step is divided by: the rows, or the tokens that have a label, or the sum of their weights.
-        Labels are on the CPU."""
+        """What the loss of a step is divided by: the rows or the tokens that have a label, or the sum of their weights.
+
+        Labels are on the CPU.
+        """
 
     def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The sum over a micro-batch, so that those of a step add up to the whole exactly.

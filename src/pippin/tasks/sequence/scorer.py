@@ -53,7 +53,8 @@ class SequenceScorer:
 
     def metrics(self) -> dict[str, float]:
         assert self.truth is not None
-        return {**score(self.task, self.predictions, self.truth), "loss": self._loss() / self.task.count(torch.from_numpy(self.truth))}
+        loss = self._loss() / self.task.count(torch.from_numpy(self.truth))
+        return {**score(self.task, self.predictions, self.truth), "loss": loss}
 
     def predictions_of_rows(self) -> Iterator[Prediction]:
         return map(self._prediction, range(len(self.predictions)))
