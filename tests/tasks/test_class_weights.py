@@ -84,6 +84,12 @@ def test_losses_are_torchs_in_training_and_evaluation(smoothing):
     assert scorer.metrics()["loss"] == pytest.approx(float(wanted) / 20, rel=1e-6)
 
 
+def test_weights_follow_their_classes_into_a_models_order():
+    task = SequenceTask(labels=Labels(NAMES), class_weights=(1.0, 2.0, 3.0))
+    assert task.with_labels(Labels(("odd", "common", "rare"))).class_weights == (3.0, 1.0, 2.0)
+    assert SequenceTask(labels=Labels(NAMES)).with_labels(Labels(NAMES[::-1])).class_weights == ()
+
+
 def test_very_unequal_classes_are_told():
     assert inequality(NAMES, NUMBERS) == ""
     assert inequality(("a", "b"), np.array([0] * 40 + [1] * 4)) == "'a' has 40 training rows, and 'b' has 4"

@@ -20,6 +20,7 @@ _VERY_UNEQUAL = 10
 #: So many weights are told one by one.
 _MOST_TOLD = 8
 _LARGEST_FILE = 8 << 20
+_WANTED = 'Write balanced, or as in spam=5,ham=1, or name a JSON file such as {"spam": 5, "ham": 1}.'
 _ON_DEVICE: dict[tuple[tuple[float, ...], torch.device], torch.Tensor] = {}
 
 
@@ -110,6 +111,3 @@ def _weight(name: str, given: Any) -> float:
             f"--class_weights: {shown(given)} is not a weight for {shown(name)}. Give a number from 0 to 1000000."
         )
     return weight
-
-
-_WANTED = 'Write balanced, or as in spam=5,ham=1, or name a JSON file such as {"spam": 5, "ham": 1}.'

@@ -64,7 +64,9 @@ class SequenceTask:
         return prepare(find_source(recipe), recipe, known)
 
     def with_labels(self, labels: Labels) -> SequenceTask:
-        return replace(self, labels=labels, regression=labels.regression)
+        weight_of = dict(zip(self.labels.names, self.class_weights, strict=bool(self.class_weights)))
+        weights = tuple(weight_of.get(name, 1.0) for name in labels.names) if weight_of else ()
+        return replace(self, labels=labels, regression=labels.regression, class_weights=weights)
 
     def encode(self, examples: Examples, tokenizer: Any, max_length: int, fresh: bool = False) -> Encoded:
         from pippin.data.encoding import encode
