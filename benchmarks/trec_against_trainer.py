@@ -17,9 +17,12 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from recording import RESULTS, record
 
 EPOCHS, BATCH = 3, 32
+Rows = list[tuple[str, str]]
 
 
 def with_pippin(folder: Path, model: str, seed: int, rate: float, order: str | None = None) -> float:
@@ -35,7 +38,24 @@ def with_pippin(folder: Path, model: str, seed: int, rate: float, order: str | N
 
 
 def with_trainer(folder: Path, model: str, seed: int, rate: float) -> float:
-    import numpy as np
+    truth, predicted = trainers_answers(*trec_rows(folder), model, seed, rate)
+    return float((truth == predicted).mean())
+
+
+def trec_rows(folder: Path) -> list[Rows]:
+    """The training and the test questions with their coarse classes."""
+    from pippin.tasks.sequence.trec_files import TEST_FILE, TRAIN_FILE, read_trec_file
+
+    tables = (read_trec_file(folder / name).columns for name in (TRAIN_FILE, TEST_FILE))
+    return [list(zip(table["text"], table["coarse_label"], strict=True)) for table in tables]
+
+
+def trainers_answers(
+    train: Rows, test: Rows, model: str, seed: int, rate: float, is_balanced: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The test rows' classes and the Trainer's answers, as numbers. ``is_balanced``: by the loss that people write."""
+    import torch
+    from sklearn.utils.class_weight import compute_class_weight
     from transformers import (
         AutoModelForSequenceClassification,
         AutoTokenizer,
@@ -45,38 +65,37 @@ def with_trainer(folder: Path, model: str, seed: int, rate: float) -> float:
         set_seed,
     )
 
-    from pippin.tasks.sequence.trec_files import TEST_FILE, TRAIN_FILE, read_trec_file
-
     set_seed(seed)
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    train, test = (read_trec_file(folder / name).columns for name in (TRAIN_FILE, TEST_FILE))
-    classes = sorted(set(train["coarse_label"]))
+    tokenizer, classes = AutoTokenizer.from_pretrained(model), sorted({label for _, label in train})
+    numbers = [classes.index(label) for _, label in train]
+    weights = torch.tensor(compute_class_weight("balanced", classes=np.arange(len(classes)), y=numbers)).float()
 
-    def features(columns: dict) -> list[dict]:
-        encoded = tokenizer(columns["text"], truncation=True, max_length=128)
+    class Weighted(Trainer):
+        def compute_loss(self, model, inputs, return_outputs=False, **_):
+            labels = inputs.pop("labels")
+            outputs = model(**inputs)
+            loss = torch.nn.functional.cross_entropy(outputs.logits, labels, weights.to(labels.device))
+            return (loss, outputs) if return_outputs else loss
+
+    def features(rows: Rows) -> list[dict]:
         return [
-            {**{name: encoded[name][place] for name in encoded}, "label": classes.index(label)}
-            for place, label in enumerate(columns["coarse_label"])
+            {**tokenizer(text, truncation=True, max_length=128), "label": classes.index(label)} for text, label in rows
         ]
-
-    def accuracy(prediction) -> dict[str, float]:
-        return {"accuracy": float((np.argmax(prediction.predictions, axis=1) == prediction.label_ids).mean())}
 
     with tempfile.TemporaryDirectory() as out:
         arguments = TrainingArguments(
             out, num_train_epochs=EPOCHS, per_device_train_batch_size=BATCH, learning_rate=rate, seed=seed,
             per_device_eval_batch_size=64, report_to=[], save_strategy="no", disable_tqdm=True, logging_strategy="no",
         )  # fmt: skip
-        trainer = Trainer(
+        trainer = (Weighted if is_balanced else Trainer)(
             AutoModelForSequenceClassification.from_pretrained(model, num_labels=len(classes)).float(),
             arguments,
             train_dataset=features(train),
-            eval_dataset=features(test),
             data_collator=DataCollatorWithPadding(tokenizer),
-            compute_metrics=accuracy,
         )
         trainer.train()
-        return trainer.evaluate()["eval_accuracy"]
+        found = trainer.predict(features(test))
+    return found.label_ids, found.predictions.argmax(1)
 
 
 def paired(ours: list[float], theirs: list[float]) -> dict[str, float | list[float] | None]:

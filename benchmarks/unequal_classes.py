@@ -17,15 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pippin.tasks.sequence.trec_files import TEST_FILE, TRAIN_FILE, read_trec_file
 from recording import RESULTS, record
-from trec_against_trainer import paired
+from trec_against_trainer import BATCH, EPOCHS, Rows, paired, trainers_answers, trec_rows
 
-EPOCHS, BATCH, RATE = 3, 32, 1e-4
+RATE = 1e-4
 MOST, LEAST = 1000, 50
 
 
-def cut(rows: list[tuple[str, str]], seed: int) -> list[tuple[str, str]]:
+def cut(rows: Rows, seed: int) -> Rows:
     """Fewer rows of each class than of the one before."""
     classes = [name for name, _ in Counter(label for _, label in rows).most_common()]
     sizes = dict(zip(classes, np.geomspace(MOST, LEAST, len(classes)).round().astype(int), strict=True))
@@ -39,7 +38,7 @@ def cut(rows: list[tuple[str, str]], seed: int) -> list[tuple[str, str]]:
     return chosen
 
 
-def with_pippin(train: list, test: list, model: str, seed: int, weights: str | None = None) -> float:
+def with_pippin(train: Rows, test: Rows, model: str, seed: int, weights: str | None = None) -> float:
     import pippin
 
     with tempfile.TemporaryDirectory() as folder:
@@ -54,50 +53,10 @@ def with_pippin(train: list, test: list, model: str, seed: int, weights: str | N
     return report.results["eval_f1_macro"]
 
 
-def with_trainer(train: list, test: list, model: str, seed: int) -> float:
-    import torch
+def with_trainer(train: Rows, test: Rows, model: str, seed: int) -> float:
     from sklearn.metrics import f1_score
-    from sklearn.utils.class_weight import compute_class_weight
-    from transformers import (
-        AutoModelForSequenceClassification,
-        AutoTokenizer,
-        DataCollatorWithPadding,
-        Trainer,
-        TrainingArguments,
-        set_seed,
-    )
 
-    set_seed(seed)
-    tokenizer, classes = AutoTokenizer.from_pretrained(model), sorted({label for _, label in train})
-    numbers = [classes.index(label) for _, label in train]
-    weights = torch.tensor(compute_class_weight("balanced", classes=np.arange(len(classes)), y=numbers)).float()
-
-    class Weighted(Trainer):
-        def compute_loss(self, model, inputs, return_outputs=False, **_):
-            labels = inputs.pop("labels")
-            outputs = model(**inputs)
-            loss = torch.nn.functional.cross_entropy(outputs.logits, labels, weights.to(labels.device))
-            return (loss, outputs) if return_outputs else loss
-
-    def features(rows: list) -> list[dict]:
-        return [
-            {**tokenizer(text, truncation=True, max_length=128), "label": classes.index(name)} for text, name in rows
-        ]
-
-    with tempfile.TemporaryDirectory() as out:
-        arguments = TrainingArguments(
-            out, num_train_epochs=EPOCHS, per_device_train_batch_size=BATCH, learning_rate=RATE, seed=seed,
-            per_device_eval_batch_size=64, report_to=[], save_strategy="no", disable_tqdm=True, logging_strategy="no",
-        )  # fmt: skip
-        trainer = Weighted(
-            AutoModelForSequenceClassification.from_pretrained(model, num_labels=len(classes)).float(),
-            arguments,
-            train_dataset=features(train),
-            data_collator=DataCollatorWithPadding(tokenizer),
-        )
-        trainer.train()
-        found = trainer.predict(features(test))
-    return float(f1_score(found.label_ids, found.predictions.argmax(1), average="macro"))
+    return float(f1_score(*trainers_answers(train, test, model, seed, RATE, is_balanced=True), average="macro"))
 
 
 def main() -> None:
@@ -108,13 +67,10 @@ def main() -> None:
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    model, rows = resolve_model(None), []
-    for name in (TRAIN_FILE, TEST_FILE):
-        columns = read_trec_file(arguments.trec / name).columns
-        rows.append(list(zip(columns["text"], columns["coarse_label"], strict=True)))
+    model, (questions, test) = resolve_model(None), trec_rows(arguments.trec)
     scores: dict[str, list[float]] = {"trainer, weighted": [], "pippin, balanced": [], "pippin": []}
     for seed in map(int, arguments.seeds.split(",")):
-        train, test = cut(rows[0], seed), rows[1]
+        train = cut(questions, seed)
         scores["trainer, weighted"].append(with_trainer(train, test, model, seed))
         scores["pippin, balanced"].append(with_pippin(train, test, model, seed, "balanced"))
         scores["pippin"].append(with_pippin(train, test, model, seed))

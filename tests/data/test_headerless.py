@@ -47,6 +47,14 @@ def test_rows_of_different_lengths_and_other_kinds_of_files():
         read_table(written("rows.jsonl", "{}"), header=())
 
 
+@pytest.mark.parametrize("flags", [("--no_header",), ("--column_names", "words,kind", "--label_column", "kind")])
+def test_a_header_that_is_there_is_no_row(run_cli, flags):
+    file = written("rows.csv", "text,label", *(f"{row['text']},{row['label']}" for row in make_rows(60)))
+    code, _, err = run_cli("train", file, *flags)
+    assert code == 2
+    assert "line 1 names the columns ('label' stands among the labels). Leave out --no_header" in err
+
+
 def test_from_the_file_to_predictions(run_cli, tiny_model):
     file = written("rows.csv", *(f"{row['label']},{row['text']}" for row in make_rows(60)))
     train = ("train", file, "--model", tiny_model, "--max_steps", 2, "--output", "run")

@@ -90,6 +90,11 @@ def find_columns(table: Table, recipe: Recipe, task: SequenceTask, needs_label: 
             f"{table.origin}: column {label if label in text else text[0]!r} cannot serve twice. "
             f"Name different columns with --text_column and --label_column; there are {listed(table.columns)}."
         )
+    if (recipe.no_header or recipe.column_names) and str(table.columns.get(label, [""])[0]).strip().lower() in _LABELS:
+        raise PippinError(
+            f"{table.origin}, line 1 names the columns ({table.columns[label][0]!r} stands among the labels). "
+            "Leave out --no_header and --column_names."
+        )
     named = " and ".join(repr(name) for name in text)
     unused = [name for name in table.columns if name not in (*text, label)]
     left_out = f"; not used: {listed(unused)}" if unused else ""
