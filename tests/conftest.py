@@ -60,6 +60,14 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
+@pytest.fixture
+def garbage_waits() -> Iterator[None]:
+    """For tests that go to the end of the stack: what earlier tests left behind is not taken away there, but after."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIPPIN_CACHE", str(tmp_path_factory.mktemp("cache")))

@@ -32,7 +32,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_file_of_the_package_is_in_it(wheel: Path):
     files = {path.relative_to(ROOT / "src") for path in (ROOT / "src" / "pippin").rglob("*") if path.is_file()}
     wanted = {path.as_posix() for path in files if "__pycache__" not in path.parts and path.name != ".DS_Store"}
-    assert wanted - set(zipfile.ZipFile(wheel).namelist()) == set()
+    with zipfile.ZipFile(wheel) as archive:
+        assert wanted - set(archive.namelist()) == set()
 
 
 def test_it_trains_predicts_and_reports_from_an_empty_environment(wheel: Path, tiny_model: Path, tmp_path: Path):

@@ -15,6 +15,7 @@ from pippin.data.tables import open_table, read_table
 from pippin.data.text_files import lines_of
 from pippin.errors import PippinError
 
+pytestmark = pytest.mark.usefixtures("garbage_waits")
 DEEP = 200_000
 
 

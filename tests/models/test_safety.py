@@ -216,6 +216,7 @@ def test_a_folder_may_be_a_link_itself(copy):
     assert load_config(recipe(copy.parent / "link"), TWO).num_labels == 2
 
 
+@pytest.mark.usefixtures("garbage_waits")
 @pytest.mark.parametrize("text", [b"", b"x", b"\xff" * 20, b"[" * 100_000, b"\x80\x04."])
 def test_settings_that_are_no_settings(copy, text):
     (copy / "config.json").write_bytes(text)

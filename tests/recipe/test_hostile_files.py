@@ -70,6 +70,7 @@ def test_a_file_that_is_too_large_or_no_text():
     assert "not UTF-8 text (byte 8)" in refusal(b"seed: 1\xff\n")
 
 
+@pytest.mark.usefixtures("garbage_waits")
 @pytest.mark.parametrize(
     "value", [10**400, 2**53, "9" * 6000, "[" * 100_000, '{"a": ' * 100_000, float("nan"), 1e300], ids=range(7)
 )

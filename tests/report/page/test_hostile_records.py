@@ -176,6 +176,7 @@ def test_every_field_of_an_event(folder):
         events[place] = event
 
 
+@pytest.mark.usefixtures("garbage_waits")
 @pytest.mark.parametrize(
     "line",
     [b"[" * 200_000, b"9" * 5000, b"{" * 9, b"\xff\xfe", b"null", b"[]", b'"x"', b'{"event": {}, "time": []}',
