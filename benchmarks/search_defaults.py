@@ -14,25 +14,26 @@ from pathlib import Path
 
 from many_runs import names_in, run_all
 
-LEARNING_RATES = (5e-5, 1e-4, 2e-4, 4e-4)
-HEAD_TIMES = (1, 4, 16)
-STEPS = (150, 300, 600, 1200)
-BATCHES = (16, 32)
-SEEDS = (1, 2)
+#: What is tried, unless the command line says otherwise.
+GRID = {
+    "rates": (5e-5, 1e-4, 2e-4, 4e-4),
+    "head_times": (1, 4, 16),
+    "steps": (150, 300, 600, 1200),
+    "batches": (16, 32),
+    "seeds": (1, 2),
+}
 
 
-def grid(names: list[str]) -> list[dict]:
+def grid(names: list[str], tried: dict[str, tuple[float, ...]]) -> list[dict]:
     """All runs, the long ones first so that no process is left alone with one at the end."""
     runs = []
-    for name, rate, times, steps, batch, seed in itertools.product(
-        names, LEARNING_RATES, HEAD_TIMES, STEPS, BATCHES, SEEDS
-    ):
+    for name, rate, times, steps, batch, seed in itertools.product(names, *tried.values()):
         settings = {
             "learning_rate": rate,
             "head_learning_rate": min(1.0, rate * times),
-            "max_steps": steps,
-            "per_device_train_batch_size": batch,
-            "seed": seed,
+            "max_steps": int(steps),
+            "per_device_train_batch_size": int(batch),
+            "seed": int(seed),
             "validation_split": 0,
         }
         runs.append({"data": name, "settings": settings})
@@ -46,9 +47,12 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--only", default="", help="data sets, separated by commas")
+    for name, values in GRID.items():
+        parser.add_argument(f"--{name}", type=float, nargs="+", default=values)
     arguments = parser.parse_args()
+    tried = {name: tuple(getattr(arguments, name)) for name in GRID}
     names = arguments.only.split(",") if arguments.only else names_in(arguments.data)
-    run_all(grid(names), arguments.data, arguments.model, arguments.results, arguments.processes)
+    run_all(grid(names, tried), arguments.data, arguments.model, arguments.results, arguments.processes)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pippin
+from pippin.commands.generator import Generator
 from pippin.commands.predictor import Predictor
 from pippin.errors import PippinError
 from pippin.recipe.fields import GROUPS, Field
@@ -47,8 +48,9 @@ updates a single output, and reports and predictions appear as tables.
 |---|---|
 | [`pippin.train`](#train) | trains a model |
 | [`pippin.load`](#load) | loads a trained model |
-| [`Predictor`](#model) | a loaded model |
+| [`Predictor`](#model) | a loaded model that labels texts |
 | [`Prediction`](#prediction) | the answer for one text |
+| [`Generator`](#generator) | a loaded language model |
 | [`Report`](#report) | the result of a training |
 | [`PippinError`](#error) | a mistake that you can correct |
 | [Settings](#settings) | all keyword arguments of `pippin.train` |
@@ -103,11 +105,34 @@ EXAMPLES = {
         print(report.results["eval_accuracy"], report.best_step)
         print(report.path / "report.html")
         """,
+    "Generator": """
+        pippin.train("chats.jsonl", model="HuggingFaceTB/SmolLM2-135M-Instruct", output="runs/chats", max_steps=10)
+        model = pippin.load("runs/chats")
+        """,
     "PippinError": """
         try:
             pippin.train("reviews.csv", learning_rate="fast")
         except pippin.PippinError as error:
             print(error)
+        """,
+}
+
+#: Of a Generator.
+ANSWERS = {
+    "answer": """
+        model.answer("What is the capital of France?")
+        model.answer([{"role": "system", "content": "Be short."}, {"role": "user", "content": "Who are you?"}])
+        model.answer("Name a colour.", temperature=0.8, seed=1, max_new_tokens=10)
+        """,
+    "stream": """
+        for piece in model.stream("Tell me a story.", max_new_tokens=50):
+            print(piece, end="", flush=True)
+        """,
+    "complete": """
+        model.complete("Once upon a time", max_new_tokens=20)
+        """,
+    "forget": """
+        model.forget()
         """,
 }
 
@@ -122,6 +147,9 @@ def page() -> str:
         f"## Predictor {{#model}}\n\n{_prose(Predictor.__doc__)} `pippin.load` returns it.\n",
         *(_function(getattr(member, "fget", member), f"### model.{_name(member)}") for member in members),
         _fields(Prediction, "prediction"),
+        f"## Generator {{#generator}}\n\n{_prose(Generator.__doc__)} `pippin.load` returns it.\n",
+        _example("Generator"),
+        *(_function(vars(Generator)[name], f"### model.{name} {{#{name}}}", ANSWERS) for name in ANSWERS),
         _fields(Report, "report"),
         f"## PippinError {{#error}}\n\n{_prose(PippinError.__doc__)}\n{_example('PippinError')}",
         SETTINGS.format(short=short),
@@ -134,13 +162,13 @@ def _name(member: Any) -> str:
     return (member.fget if isinstance(member, property) else member).__name__
 
 
-def _function(function: Callable[..., Any], heading: str) -> str:
+def _function(function: Callable[..., Any], heading: str, examples: dict[str, str] = EXAMPLES) -> str:
     """A function or a property: how it is called, what it does, its arguments and an example."""
     parts = [heading]
     if inspect.signature(function).parameters.keys() != {"self"}:
         parts.append(f"```py\n{_signature(function)}\n```")
     parts.append(_prose(function.__doc__))
-    return "\n\n".join(parts) + "\n" + _example(function.__name__)
+    return "\n\n".join(parts) + "\n" + _example(function.__name__, examples)
 
 
 def _signature(function: Callable[..., Any]) -> str:
@@ -179,8 +207,8 @@ def _arguments(block: str) -> str:
     return "\n".join(["| argument | what it is |", "|---|---|", *lines])
 
 
-def _example(name: str) -> str:
-    return f"\n```python\n{textwrap.dedent(EXAMPLES[name]).strip()}\n```\n"
+def _example(name: str, examples: dict[str, str] = EXAMPLES) -> str:
+    return f"\n```python\n{textwrap.dedent(examples[name]).strip()}\n```\n"
 
 
 def _fields(owner: type, anchor: str) -> str:
@@ -225,6 +253,8 @@ def _setting(field: Field) -> str:
 
 def _type(hint: Any) -> str:
     """`str or path`: what may be given, without None."""
+    if typing.get_origin(hint) is typing.Literal:
+        return ", ".join(f'`"{choice}"`' for choice in typing.get_args(hint))
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, type(int | None)) else (hint,)
     names = (_plain_name(kind) for kind in kinds if kind is not type(None))
     return " or ".join(dict.fromkeys(names))

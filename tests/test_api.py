@@ -7,8 +7,10 @@ import pydoc
 import typing
 
 import pytest
+from small_chat import save_small_chat
 
 import pippin
+from pippin.commands.generator import Generator
 from pippin.commands.predictor import Predictor
 
 
@@ -42,13 +44,30 @@ def test_remarks_name_keywords(tiny_model):
 def test_load_is_typed():
     from pippin import api
 
-    assert typing.get_type_hints(api.load, vars(api) | {"Predictor": Predictor})["return"] is Predictor
+    kinds = {"Predictor": Predictor, "Generator": Generator}
+    assert typing.get_type_hints(api.load, vars(api) | kinds)["return"] == Predictor | Generator
+    for name in ("predict", "answer"):  # so that a checker of types knows no model without them
+        assert all(hasattr(kind, name) for kind in kinds.values())
+
+
+def test_load_tells_models_apart(trained, tmp_path):
+    talker = save_small_chat(tmp_path / "chat")
+    labels, answers = pippin.load(trained), pippin.load(talker)
+    assert (type(labels), type(answers)) == (Predictor, Generator)
+    assert repr(answers).startswith(f"Generator('{talker}', llama, ")
+    with pytest.raises(pippin.PippinError, match="is a language model: it gives no labels. Use answer"):
+        answers.predict("the cat")
+    with pytest.raises(pippin.PippinError, match="labels texts, and is no language model. Use predict"):
+        labels.answer("the cat")
+    for settings in ({"int8": True}, {"aggregation_strategy": "first"}):
+        with pytest.raises(pippin.PippinError, match=f"{next(iter(settings))} is for models that label texts"):
+            pippin.load(talker, **settings)
 
 
 def test_all_names_are_listed():
     assert dir(pippin) == sorted(pippin.__all__)
     assert {"train", "load", "Report", "Predictor", "Prediction", "PippinError", "Trainer"} <= set(dir(pippin))
-    for name in ("train", "load", "Report", "Predictor", "Prediction"):
+    for name in ("train", "load", "Report", "Predictor", "Generator", "Prediction"):
         assert getattr(pippin, name).__doc__
     with pytest.raises(AttributeError, match="'pippin' has no attribute 'trian'"):
         _ = pippin.trian

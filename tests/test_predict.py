@@ -106,7 +106,7 @@ def test_as_many_columns_as_in_training(run_cli, trained, pair_run, write_rows):
     for run, asked, message in [
         (pair_run, "q", "was trained on 2 texts a row (q, p), but 1 came: name 2 with --text_column"),
         (trained, "q,stars", "was trained on 1 text a row (text), but 2 came: name 1 with --text_column"),
-        (pair_run, "q,q", "two different ones"),
+        (pair_run, "q,q", "names a column twice"),
     ]:
         code, out, err = run_cli("predict", run, "--file", path, "--text_column", asked)
         assert (code, out) == (2, "")

@@ -86,8 +86,8 @@ def test_pairs_as_arrays(classifier):
         (None, None, "texts is None"),
         (b"a", None, "texts is b'a'"),
         ({"text": ["a"]}, None, r"texts is a table; give its column of texts"),
-        (["a", ("b", "c")], None, r"texts\[1\] is \('b', 'c'\): give one text for each row, or a pair in each"),
-        ([("a", "b", "c")], None, r"texts\[0\] is \('a', 'b', 'c'\)"),
+        (["a", ("b", "c")], None, r"texts\[1\] is \('b', 'c'\): give one text for each row, or as many in each"),
+        ([("a", "b", "c"), "d"], None, r"texts\[1\] is 'd'"),
         ([("a", "b"), ("c", None)], None, r"texts\[1\] \(a pair\) is None"),
     ],
 )

@@ -19,7 +19,9 @@ from pippin.errors import PippinError
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
 from pippin.tasks.base import Baseline, Columns, Dataset, Prediction, Reads
+from pippin.tasks.class_answers import ClassColumns
 from pippin.tasks.parts import Bars, Part, TablePart
+from pippin.tasks.rows import Splits
 
 NAMES = ("consonant", "vowel")
 
@@ -30,8 +32,11 @@ class VowelTask:
     labels: Labels = Labels(NAMES)
     auto_model: ClassVar[str] = "AutoModelForTokenClassification"
     pipeline: ClassVar[str] = "token-classification"
+    pipeline_options: ClassVar[str] = ""
+    command: ClassVar[str] = "predict"
     reads: ClassVar[Reads] = "every token"
     kind: ClassVar[str] = "vowels and consonants"
+    gives: ClassVar[str] = "a kind of letter for each token"
     metrics: ClassVar[tuple[str, ...]] = ("token_accuracy",)
     main_metric: ClassVar[str] = "token_accuracy"
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss"})
@@ -40,7 +45,7 @@ class VowelTask:
         if recipe.do_regression:
             raise PippinError("a letter is no number")
 
-    def read(self, recipe: Recipe, known: Labels | None = None) -> Dataset:
+    def read(self, recipe: Recipe, known: Labels | None = None, rows: Splits | None = None) -> Dataset:
         splits = {}
         for path in sorted(Path(str(recipe.data_dir)).glob("*.csv")):
             texts = list(read_table(path).columns["text"])
@@ -68,6 +73,12 @@ class VowelTask:
 
     def scorer(self, encoded: Encoded) -> VowelScorer:
         return VowelScorer(encoded)
+
+    def settled(self, judged: Callable[[], VowelScorer] | None) -> Labels:
+        return self.labels
+
+    def answer_columns(self, top_k: int | None = None, all_scores: bool = False, words: bool = False) -> ClassColumns:
+        return ClassColumns(self.labels)
 
     def suspects(self, examples: Examples, places: np.ndarray) -> list[str]:
         return ["an odd letter"]

@@ -20,10 +20,15 @@ def builtin_model() -> str:
     return str(Path(package.origin).parent / "model")
 
 
-def make_bert(folder: Path, size: str = "bert-base", tokenizer: str | None = None) -> dict[str, str]:
-    """Save a BERT with random weights, classes 0 and 1, and a tokenizer (the built-in model's, if none is named)."""
+def make_bert(
+    folder: Path, size: str = "bert-base", tokenizer: str | None = None, has_head: bool = True
+) -> dict[str, str]:
+    """Save a BERT with random weights, classes 0 and 1 if it is to have a head, and a tokenizer.
+
+    That is the built-in model's, if none is named.
+    """
     import torch
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, BertModel
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -31,6 +36,6 @@ def make_bert(folder: Path, size: str = "bert-base", tokenizer: str | None = Non
     words = AutoTokenizer.from_pretrained(tokenizer or builtin_model(), model_max_length=512)
     classes = {"id2label": {0: "0", 1: "1"}, "label2id": {"0": 0, "1": 1}}
     config = BertConfig(vocab_size=len(words), **classes, **SIZES[size])
-    BertForSequenceClassification(config).save_pretrained(folder)
+    (BertForSequenceClassification if has_head else BertModel)(config).save_pretrained(folder)
     words.save_pretrained(folder)
     return {"model": str(folder)}

@@ -45,7 +45,7 @@ def train(job: Job, folder: Path | None = None, **flags: Any) -> dict[str, Any]:
             output_dir=str(out), quiet=True, logging_steps=job.timed_after(rows), **settings_of(job), **flags
         )
         seconds = time.perf_counter() - start
-        timed = _times(out / "events.jsonl", job, rows)
+        timed = times_of(out / "events.jsonl", job, rows)
     return {
         **job.speed(rows, *timed),
         "train_seconds": report.results["train_runtime"],
@@ -103,7 +103,7 @@ def predict(folder: str, rows: Path, **options: Any) -> dict[str, Any]:
     }
 
 
-def _times(path: Path, job: Job, rows: int) -> tuple[float, float, float]:
+def times_of(path: Path, job: Job, rows: int) -> tuple[float, float, float]:
     """When training started, and when half of its steps and the last were done; Pippin waits for the device to log."""
     with path.open(encoding="utf-8") as file:
         events = [json.loads(line) for line in file]

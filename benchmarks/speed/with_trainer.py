@@ -74,28 +74,45 @@ def _trainer(
 ) -> tuple[Any, list[float]]:
     """A Trainer, and the list that will hold the times at its start, at half of its steps and at the last."""
     import numpy as np
-    import torch
     from transformers import (
         AutoModelForSequenceClassification,
         AutoTokenizer,
         DataCollatorWithPadding,
-        PrinterCallback,
-        Trainer,
-        TrainerCallback,
-        TrainingArguments,
         default_data_collator,
         set_seed,
     )
-    from transformers.utils import logging
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     set_seed(job.seed)
     tokenizer = AutoTokenizer.from_pretrained(job.model)
     rows = read(job.train)
     model = AutoModelForSequenceClassification.from_pretrained(job.model, num_labels=len(set(rows.labels))).float()
     if frozen_core:
         model.base_model.requires_grad_(False)
+
+    def accuracy(prediction: Any) -> dict[str, float]:
+        return {"accuracy": float((np.argmax(prediction.predictions, axis=1) == prediction.label_ids).mean())}
+
+    at_once = micro_batch or job.batch
+    return timed_trainer(
+        job,
+        {"per_device_train_batch_size": at_once, "gradient_accumulation_steps": job.batch // at_once, **flags},
+        model=model,
+        train_dataset=features(rows, job, padding, tokenizer),
+        eval_dataset=features(read(job.test), job, padding, tokenizer) if job.test else None,
+        data_collator=default_data_collator if padding == "max_length" else DataCollatorWithPadding(tokenizer),
+        processing_class=tokenizer,
+        compute_metrics=accuracy,
+    )
+
+
+def timed_trainer(job: Job, flags: dict[str, Any], train_dataset: Features, **parts: Any) -> tuple[Any, list[float]]:
+    """The same of any task."""
+    import torch
+    from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     timed: list[float] = []
 
     class Clock(TrainerCallback):
@@ -103,31 +120,17 @@ def _trainer(
             timed.append(time.perf_counter())
 
         def on_step_end(self, arguments: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.global_step in (job.timed_after(len(rows)), job.total_steps(len(rows))):
+            if state.global_step in (job.timed_after(len(train_dataset)), job.total_steps(len(train_dataset))):
                 if torch.cuda.is_available():
                     torch.cuda.synchronize()
                 timed.append(time.perf_counter())
 
-    def accuracy(prediction: Any) -> dict[str, float]:
-        return {"accuracy": float((np.argmax(prediction.predictions, axis=1) == prediction.label_ids).mean())}
-
-    at_once = micro_batch or job.batch
-    flags = {"per_device_eval_batch_size": 64, **flags}
+    flags = {"per_device_train_batch_size": job.batch, "per_device_eval_batch_size": 64, **flags}
     arguments = TrainingArguments(
         tempfile.gettempdir(), max_steps=job.steps or -1, num_train_epochs=job.epochs, learning_rate=job.rate,
-        per_device_train_batch_size=at_once, gradient_accumulation_steps=job.batch // at_once, seed=job.seed,
-        report_to=[], save_strategy="no", disable_tqdm=True, logging_strategy="no",
+        seed=job.seed, report_to=[], save_strategy="no", disable_tqdm=True, logging_strategy="no",
         dataloader_pin_memory=torch.cuda.is_available(), **flags,
     )  # fmt: skip
-    trainer = Trainer(
-        model,
-        arguments,
-        train_dataset=features(rows, job, padding, tokenizer),
-        eval_dataset=features(read(job.test), job, padding, tokenizer) if job.test else None,
-        data_collator=default_data_collator if padding == "max_length" else DataCollatorWithPadding(tokenizer),
-        processing_class=tokenizer,
-        compute_metrics=accuracy,
-        callbacks=[Clock()],
-    )
+    trainer = Trainer(args=arguments, train_dataset=train_dataset, callbacks=[Clock()], **parts)
     trainer.remove_callback(PrinterCallback)
     return trainer, timed

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from transformers import EarlyStoppingCallback, TrainerCallback
 
     from pippin.api import load, train
+    from pippin.commands.generator import Generator
     from pippin.commands.predictor import Predictor
     from pippin.drop_in.arguments import Seq2SeqTrainingArguments, TrainingArguments
     from pippin.drop_in.trainer import Seq2SeqTrainer, Trainer
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EarlyStoppingCallback",
+    "Generator",
     "PippinError",
     "Prediction",
     "Predictor",
@@ -44,6 +46,7 @@ _FROM = {
     "train": "pippin.api",
     "load": "pippin.api",
     "Predictor": "pippin.commands.predictor",
+    "Generator": "pippin.commands.generator",
     "Prediction": "pippin.tasks.base",
     "Report": "pippin.report.report",
     "Trainer": "pippin.drop_in.trainer",

@@ -1,4 +1,4 @@
-"""Pippin from Python: `pippin.train(...)` and `pippin.load(run).predict(texts)`."""
+"""Pippin from Python: `pippin.train(...)`, and `pippin.load(run)` to use what was trained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pippin.errors import PippinError, shown
 from pippin.machine.drivers import check_device_name, prepare_environment
@@ -20,6 +20,7 @@ from pippin.report.trackers.installed import check_installed
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from pippin.commands.generator import Generator
     from pippin.commands.predictor import Predictor
     from pippin.recipe.settings import Settings
 
@@ -88,16 +89,26 @@ def train(
         return for_python(report)
 
 
-def load(folder: str | PathLike[str], device: str | None = None, int8: bool = False) -> Predictor:
-    """A trained model, ready to predict: a Pippin run, or any folder or Hub name of a transformers classifier.
+def load(
+    folder: str | PathLike[str],
+    device: str | None = None,
+    int8: bool = False,
+    aggregation_strategy: Literal["simple", "first"] | None = None,
+) -> Predictor | Generator:
+    """A trained model, ready to use: a Pippin run, or a folder or Hub name of a model of transformers.
 
-    With ``int8`` its linear layers compute in 8 bits: faster, on the CPU only, and inexact, so labels may differ from
-    the exact model's.
+    Models that label texts, or find names in them, come as a Predictor, and language models as a Generator.
 
-    >>> model = load("runs/reviews")                # doctest: +SKIP
+    With ``int8`` the linear layers of a Predictor compute in 8 bits: faster, on the CPU only, and inexact, so labels
+    may differ from the exact model's. ``aggregation_strategy`` is for models that find spans: "first" keeps words
+    whole.
+
+    >>> model = pippin.load("runs/reviews")         # doctest: +SKIP
     >>> model.predict("What a lovely film")         # doctest: +SKIP
     Prediction(label='positive', score=0.98)
-    >>> model.predict_proba(["Lovely.", "Dull."])   # doctest: +SKIP
+    >>> model = pippin.load("runs/chats")           # doctest: +SKIP
+    >>> model.answer("What is the capital of France?")   # doctest: +SKIP
+    'Paris.'
     """
     with _python_words():
         if device:
@@ -105,9 +116,18 @@ def load(folder: str | PathLike[str], device: str | None = None, int8: bool = Fa
         too_late = prepare_environment()
         if too_late:
             warnings.warn(too_late, stacklevel=2)
+        from pippin.commands.named_model import is_language_model
+
+        if is_language_model(str(folder)):
+            if int8 or aggregation_strategy:
+                name = "int8" if int8 else "aggregation_strategy"
+                raise PippinError(f"{name} is for models that label texts, and {folder} is a language model.")
+            from pippin.commands.generator import Generator
+
+            return Generator.load(str(folder), device)
         from pippin.commands.predictor import Predictor
 
-        return Predictor.load(str(folder), device, int8)
+        return Predictor.load(str(folder), device, int8, aggregation_strategy)
 
 
 def _add_rows(given: dict[str, Any], data: Any, validation: Any, test: Any, texts: Any, labels: Any) -> list[str]:

@@ -146,13 +146,13 @@ def _create(path: Path, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _read(path: Path, crc: int) -> np.ndarray:
-    if _checksum(path) != crc:
+    if checksum(path) != crc:
         raise ValueError(f"{path} is damaged")
     mapped = path.stat().st_size >= _MAPPED_BYTES
     return np.load(path, mmap_mode="c" if mapped else None, allow_pickle=False)
 
 
-def _checksum(path: Path) -> int:
+def checksum(path: Path) -> int:
     """Of the whole file: a changed header would give other arrays of the same bytes."""
     crc = 0
     with path.open("rb") as file:
@@ -168,7 +168,7 @@ def _sum_of(files: dict[str, int]) -> int:
 def _finish(unfinished: Path, entry: Path) -> None:
     """Put a filled folder in its place. Where another process is quicker, its entry holds the same."""
     with suppress(OSError):
-        files = {path.stem: _checksum(path) for path in unfinished.glob("*.npy")}
+        files = {path.stem: checksum(path) for path in unfinished.glob("*.npy")}
         (unfinished / _RECORD).write_text(json.dumps({"files": files, "sum": _sum_of(files)}))
         _remove(entry)
         unfinished.rename(entry)

@@ -158,6 +158,13 @@ def _refusal(path: Path) -> PippinError:
     return PippinError(f"{path} is {kind}, and Pippin writes only into files of its own. Remove it and try again.")
 
 
+def usual_mode() -> int:
+    """The permissions that a plain new file would get."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
 def sync(path: Path) -> None:
     """Wait until a file, or a folder's list of names, is on the disk itself."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

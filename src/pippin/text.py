@@ -22,6 +22,15 @@ def visible(text: str) -> str:
     return _ACTIVE.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def shorter(text: str, most: int) -> str:
+    """The beginning of a text.
+
+    >>> shorter("a long story", 6)
+    'a lon…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def memory(count: float) -> str:
     return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
 

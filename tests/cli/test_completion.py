@@ -118,7 +118,7 @@ def test_bash(script):
     assert ask("pippin predict --output re") == ["re views.csv"], "and a file for predict"
     assert ask("pippin train --config=plain/") == ["plain/rows.csv"]
     assert ask("pippin train plain/r") == ["plain/rows.csv"]
-    for command in ("predict", "resume", "report"):
+    for command in ("predict", "chat", "resume", "report"):
         assert ask(f"pippin {command} ") == ["alone", "runs/other", "runs/reviews"]
         assert ask(f"pippin {command} runs/r") == ["runs/reviews"]
         assert ask(f"pippin {command} pl") == ["plain"], "where there is no run, any folder"

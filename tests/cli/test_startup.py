@@ -35,6 +35,7 @@ def loaded_by(*commands: list[str]) -> tuple[set[str], str]:
         ["completion", "zsh"],
         ["train", "--help"],
         ["predict", "--help"],
+        ["chat", "--help"],
         ["doctor", "--help"],
         ["--version"],
         [],
@@ -51,6 +52,12 @@ def test_wrong_flags_are_told_before_anything_is_loaded():
     assert names == set()
     assert "3 things" in output
     assert "Did you mean --learning_rate?" in output
+
+
+def test_a_chat_is_judged_before_anything_is_loaded():
+    names, output = loaded_by(["chat", "runs/chats", "--text", "a", "--temperature", "-1", "--device", "gpu"])
+    assert names == set()
+    assert "2 things" in output
 
 
 def test_the_guard_can_fail(tmp_path):

@@ -43,7 +43,7 @@ def test_names_that_do_not_fit(header, words):
 def test_rows_of_different_lengths_and_other_kinds_of_files():
     with pytest.raises(PippinError, match="the first line has 2 columns .*, but row 2 .line 2. has 1"):
         read_table(written("rows.csv", "a film,good", "a book"), header=())
-    with pytest.raises(PippinError, match="--no_header is for CSV and TSV files"):
+    with pytest.raises(PippinError, match="--no_header is for CSV, TSV and CoNLL files"):
         read_table(written("rows.jsonl", "{}"), header=())
 
 

@@ -84,9 +84,10 @@ def test_nested_objects_as_text():
     assert len(load(data="train.json", skip_bad_rows=True, validation_split=0).train) == COUNT - 1
 
 
-def test_several_labels_in_a_row():
-    several = [{"text": words, "label": ["a", "b"]} for words in TEXTS]
-    refusal("train.json, row 1: column 'label' holds a list (['a', 'b'])", "one label a row", data=write_json(several))
+def test_several_labels_where_one_is_wanted():
+    several = write_json([{"text": words, "label": ["a", "b"]} for words in TEXTS])
+    said = "train.json, row 1: column 'label' holds a list (['a', 'b'])"
+    refusal(said, "one label a row", data=several, several_labels="off")
 
 
 def test_null_and_nan_are_missing():

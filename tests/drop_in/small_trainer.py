@@ -12,10 +12,14 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 SIZES = {
     "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64},
     "modernbert": {**SMALL, "local_attention": 8},
+    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 2},
+    "mistral": {**SMALL, "num_key_value_heads": 1, "sliding_window": 8},
+    "gemma2": {**SMALL, "num_key_value_heads": 1, "head_dim": 16, "sliding_window": 8},
+    "qwen3": {**SMALL, "num_key_value_heads": 1, "head_dim": 16, "classifier_dropout": 0.0},  # else 0.1
 }
 DROPOUTS = (
     "hidden_dropout_prob attention_probs_dropout_prob dropout attention_dropout seq_classif_dropout classifier_dropout "
-    "embedding_dropout mlp_dropout"
+    "embedding_dropout mlp_dropout attn_pdrop embd_pdrop resid_pdrop"
 ).split()
 
 

@@ -57,7 +57,7 @@ class RecordingBackend(CpuBackend):
         return record
 
 
-def one_by_one(query, key, value, packing, scaling, dropout, window=None):
+def one_by_one(query, key, value, packing, scaling, dropout, window=None, causal=False, softcap=None):
     """Attention by what ``starts`` says alone, as a kernel has it."""
     one_query = len(query) == packing.rows != len(key)
     starts = packing.starts.tolist()
@@ -104,7 +104,7 @@ def make_step(model, rows, kind=CapturedStep, micro_batch=BATCH, task=None):
     model = copy.deepcopy(model)
     backend = RecordingBackend()
     network = Network(
-        model, backend, family=family_of(model.config)[0], packs=True, first_tokens=task.reads == "first token"
+        model, backend, family=family_of(model.config)[0], packs=True, reads_one=task.reads == "first token"
     )
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 / (1 + step))

@@ -7,14 +7,14 @@ import copy
 import numpy as np
 import pytest
 import torch
-from test_network import CONFIGS, logits_and_gradients, model_of, rows_for, supported
+from test_network import CONFIGS, ENCODERS, logits_and_gradients, model_of, rows_for, supported
 from transformers import AlbertConfig, GPT2Config
 
 from helpers import some_plan
 from pippin.engine.features import freeze
 from pippin.errors import PippinError
 from pippin.machine.drivers.cpu import CpuBackend
-from pippin.models.families import FAMILIES, family_of
+from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
 from pippin.models.network import Network
 from pippin.plan.frozen import IN_MEMORY, NOT_KEPT
@@ -65,7 +65,7 @@ def test_the_frozen_part_never_drops_out_and_the_rest_does():
 @supported
 @pytest.mark.parametrize("frozen", EVERY_PART)
 @pytest.mark.parametrize("kind", ["packed", "padded"])
-@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize("name", ENCODERS)
 def test_states_stand_for_the_frozen_part(name, kind, frozen):
     """Logits, and the gradients of what is trained, are those of the model itself."""
     model, rows = model_of(CONFIGS[name]), rows_for(CONFIGS[name], LENGTHS)
@@ -83,7 +83,7 @@ def test_states_stand_for_the_frozen_part(name, kind, frozen):
 
 @supported
 @pytest.mark.parametrize("frozen", EVERY_PART)
-@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize("name", ENCODERS)
 def test_rows_beside_it_do_not_change_a_row_by_a_bit(name, frozen):
     """Else a run that keeps states would differ from one that computes them anew in each batch."""
     model, rows = model_of(CONFIGS[name]), rows_for(CONFIGS[name], LENGTHS)

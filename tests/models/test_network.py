@@ -13,8 +13,19 @@ from transformers import (
     CamembertConfig,
     DistilBertConfig,
     ElectraConfig,
+    Gemma2Config,
+    Gemma3TextConfig,
+    GemmaConfig,
+    GPT2Config,
+    GPTNeoXConfig,
+    LlamaConfig,
+    MistralConfig,
     ModernBertConfig,
+    Phi3Config,
+    Qwen2Config,
+    Qwen3Config,
     RobertaConfig,
+    SmolLM3Config,
     XLMRobertaConfig,
 )
 
@@ -26,6 +37,9 @@ from pippin.models.network import Network
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
 NUMBERS = {"vocab_size": 200, "num_labels": 4}
+SHARED = {"num_key_value_heads": 2}
+ENDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+STILL = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
 CONFIGS = {
     "bert": BertConfig(**SIZES, **NUMBERS),
     "electra": ElectraConfig(**SIZES, **NUMBERS, embedding_size=16),
@@ -38,7 +52,21 @@ CONFIGS = {
         **SIZES, **NUMBERS, global_attn_every_n_layers=2, local_attention=8, pad_token_id=0, bos_token_id=1,
         eos_token_id=2, cls_token_id=1, sep_token_id=2,
     ),
+    "gpt2": GPT2Config(n_embd=32, n_layer=3, n_head=4, n_positions=64, **NUMBERS, **ENDS, **STILL),
+    "llama": LlamaConfig(**SIZES, **NUMBERS, **SHARED, **ENDS),
+    "mistral": MistralConfig(**SIZES, **NUMBERS, **SHARED, **ENDS, sliding_window=6),
+    "qwen2": Qwen2Config(**SIZES, **NUMBERS, **SHARED, **ENDS),
+    "qwen3": Qwen3Config(**SIZES, **NUMBERS, **SHARED, **ENDS, head_dim=16),
+    "smollm3": SmolLM3Config(**SIZES, **NUMBERS, **SHARED, **ENDS, no_rope_layer_interval=2),
+    "gemma": GemmaConfig(**SIZES, **NUMBERS, **SHARED, **ENDS, head_dim=16),
+    "gemma2": Gemma2Config(
+        **SIZES, **NUMBERS, **SHARED, **ENDS, head_dim=16, sliding_window=6, attn_logit_softcapping=2.0
+    ),
+    "gemma3_text": Gemma3TextConfig(**SIZES, **NUMBERS, **SHARED, **ENDS, head_dim=16, sliding_window=6),
+    "phi3": Phi3Config(**SIZES, **NUMBERS, **SHARED, **ENDS),
+    "gpt_neox": GPTNeoXConfig(**SIZES, **NUMBERS, **ENDS),
 }  # fmt: skip
+ENCODERS = [name for name, family in FAMILIES.items() if not family.causal]
 supported = pytest.mark.skipif(family_of(CONFIGS["bert"])[0] is None, reason="transformers without the registry")
 
 
@@ -74,8 +102,11 @@ def logits_and_gradients(network: Network, rows: Encoded) -> tuple[torch.Tensor,
 
 
 @supported
-@pytest.mark.parametrize("kind", ["packed", "padded", "padded, plain attention", "packed, one by one"])
-@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for name in FAMILIES for kind in ("packed", "packed, one by one")]
+    + [(name, kind) for name in ENCODERS for kind in ("padded", "padded, plain attention")],
+)
 def test_same_as_the_model_itself(name, kind):
     config = CONFIGS[name]
     model = model_of(config)
@@ -108,7 +139,7 @@ def test_the_last_layer_works_for_first_tokens_only():
 
 @supported
 @pytest.mark.parametrize("packs", [False, True])
-@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize("name", ENCODERS)
 def test_no_linear_layer_is_given_a_matrix_for_each_first_token(name, packs):
     """Rows × 1 × width is slow on some devices in half precision, and wrong on others."""
     config = CONFIGS[name]
@@ -148,12 +179,13 @@ def test_attention_and_saved_configuration_are_apart(tmp_path):
 
 
 def test_models_that_cannot_be_packed_say_why():
-    from transformers import DebertaV2Config, GPT2Config
+    from transformers import DebertaV2Config, XLNetConfig
 
-    for config in (DebertaV2Config(), GPT2Config()):
+    for config in (DebertaV2Config(), XLNetConfig()):
         family, why = family_of(config)
         assert family is None
         assert config.model_type in why
     mean = ModernBertConfig(classifier_pooling="mean")
     assert family_of(mean) == (None, "its head reads every token")
     assert family_of(BertConfig(is_decoder=True)) == (None, "it is set up as a decoder")
+    assert family_of(GPT2Config(add_cross_attention=True)) == (None, "it is set up as a decoder")

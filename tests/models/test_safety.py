@@ -41,7 +41,7 @@ REFUSED = [
     {"attn_implementation": "someone/kernel@v1:run"},
     {"attn_implementation": {"": "sdpa", "text_config": "kernels-community/flash-attn"}},
     {"experts_implementation": "someone/kernel"},
-    {"quantization_config": {"quant_method": "mxfp4"}},
+    {"text_config": {"quantization_config": {"quant_method": "mxfp4"}}},
     {"transformers_weights": "pytorch_model.bin"},
     {"text_config": {"auto_map": {"AutoModel": "evil.Evil"}}},
     {"parts": [{"deep": {"trust_remote_code": True}}]},
@@ -52,6 +52,21 @@ REFUSED = [
 def test_settings_that_would_fetch_code(copy, settings):
     edit(copy / "config.json", **settings)
     with pytest.raises(PippinError, match=r"its config\.json holds '\w+', which .* Pippin never runs code"):
+        load_config(recipe(copy), TWO)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}, "stored in 4 bits"),
+        ({"quantization_config": {"quant_method": "mxfp4"}}, "stored in few bits"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "stored in 4 bits"),
+    ],
+    ids=["bitsandbytes", "mxfp4", "mlx"],
+)
+def test_weights_in_few_bits(copy, settings, said):
+    edit(copy / "config.json", **settings)
+    with pytest.raises(PippinError, match=f"its weights are {said} .*to train that in little memory: --train lora"):
         load_config(recipe(copy), TWO)
 
 
@@ -140,7 +155,7 @@ def test_a_file_that_may_be_there_must_be_seen(copy, tmp_path, monkeypatch):
 @pytest.mark.parametrize("file", ["adapter_config.json"])
 def test_adapters_lead_to_other_models(copy, file):
     edit(copy / file, base_model_name_or_path="someone/else")
-    with pytest.raises(PippinError, match="is an adapter"):
+    with pytest.raises(PippinError, match="a model and an adapter at once"):
         load_config(recipe(copy), TWO)
 
 

@@ -24,7 +24,8 @@ def read_until(run: subprocess.Popen[str], words: str) -> None:
 def outcome(folder: str) -> tuple[str, dict[str, float]]:
     """A run's weights, and its figures but for those of the clock."""
     results = json.loads(Path(folder, "all_results.json").read_text())
-    weights = hashlib.sha256(Path(folder, "model.safetensors").read_bytes()).hexdigest()
+    (file,) = Path(folder).glob("*model.safetensors")
+    weights = hashlib.sha256(file.read_bytes()).hexdigest()
     return weights, {name: value for name, value in results.items() if not name.endswith(("runtime", "per_second"))}
 
 

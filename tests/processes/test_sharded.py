@@ -83,4 +83,10 @@ def test_what_cannot_be_spread_is_refused(settings, kind, processes, told):
     traits = traits_of(kind, "a device")
     machine = Machine("Linux", "6", "x86_64", "3.12", "2.13", "5.0", 2, None, (traits,), processes=processes)
     with pytest.raises(PippinError, match=f"--shard: .*{told}"):
-        choose_weights(Recipe(shard=True, **settings), machine, traits)
+        choose_weights(Recipe(shard=True, **settings), machine, traits, "first token")
+
+
+def test_language_models_are_not_spread():
+    machine = Machine("Linux", "6", "x86_64", "3.12", "2.13", "5.0", 2, None, (traits_of("cuda", "one"),), processes=2)
+    with pytest.raises(PippinError, match="--shard: language models are not spread"):
+        choose_weights(Recipe(shard=True), machine, traits_of("cuda", "one"), "targets")

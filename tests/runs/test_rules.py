@@ -14,13 +14,13 @@ PLANNED = {
     "train_only", "train_sampling_strategy", "eval_strategy", "eval_steps", "eval_delay", "metric_for_best_model",
     "early_stopping_patience", "load_best_model_at_end", "device", "use_cpu", "bf16", "fp16", "torch_compile",
     "gradient_checkpointing", "memory_limit", "logging_steps", "logging_strategy", "save_strategy", "save_steps",
-    "dataloader_drop_last", "data_seed", "cache_frozen",
+    "dataloader_drop_last", "data_seed", "cache_frozen", "train",
 }  # fmt: skip
 #: Settings that no weight depends on, or whose effect on the rows their fingerprint tells.
 FREE = {
-    "data", "task_name", "data_dir", "dataset_name", "dataset_config_name", "train_file", "validation_file",
+    "data", "task", "task_name", "data_dir", "dataset_name", "dataset_config_name", "train_file", "validation_file",
     "test_file", "text_column", "label_column", "do_regression", "fine_labels", "validation_split", "encoding",
-    "skip_bad_rows", "column_names", "no_header", "first_rows",
+    "skip_bad_rows", "several_labels", "column_names", "no_header", "first_rows", "learn", "chat_template",
     "max_train_samples", "max_eval_samples", "max_predict_samples", "use_fast_tokenizer",
     "cache_dir", "token", "trust_remote_code", "ignore_mismatched_sizes", "do_train", "do_eval", "do_predict",
     "output_dir", "overwrite_output_dir", "run_name", "verify", "force", "report_to", "logging_dir", "project",

@@ -99,7 +99,7 @@ def test_rows(suffix, numbers):
     def read() -> None:
         prepare(find_source(recipe), recipe)
         stream = open_table(Path(name))
-        for _ in to_label(stream.parts(), stream.names[:1], 64):
+        for _ in to_label(stream.parts(), stream.names[:1], False, 64):
             pass
 
     refused_or_read(name, content, read, SEEDS // 2)

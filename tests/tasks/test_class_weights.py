@@ -15,7 +15,7 @@ from helpers import make_rows
 from pippin.data.encoding import Encoded
 from pippin.errors import PippinError
 from pippin.models.labels import Labels
-from pippin.tasks.sequence.class_weights import class_weights, inequality, weights_in_words
+from pippin.tasks.class_weights import class_weights, inequality, weights_in_words
 from pippin.tasks.sequence.task import SequenceTask
 
 NAMES = ("common", "rare", "odd")

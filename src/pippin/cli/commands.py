@@ -203,6 +203,67 @@ COMMANDS = {
             """,
         ),
         Command(
+            "chat",
+            "Talk with a language model, or have it answer many prompts.",
+            ("RUN [--text TEXT ...] [--file FILE] [--output FILE] [--flag value ...]",),
+            """
+            Answers with a language model: a Pippin run, any folder of such a model, or its name on the Hugging Face Hub
+            (org/name). On a terminal, without --text and --file, you talk with it: the answer appears as it is
+            written, and the model remembers what was said. Ctrl-C stops an answer; /help lists what else can be typed.
+
+            With --text, only the answer is printed. With --file, every row comes back in its place with the column
+            answer added (predicted_answer if there is such a column already). If standard input is no terminal, each of
+            its lines is a prompt. Each of these prompts is a chat of its own.
+            """,
+            (
+                ("pippin chat runs/chats", "talk on the terminal; Ctrl-D leaves"),
+                ('pippin chat runs/chats --text "What is the capital of France?"', "one answer, and nothing else"),
+                ("pippin chat runs/chats --file prompts.jsonl --output answers.jsonl", ""),
+                ('pippin chat runs/chats --system "Answer in one word." --temperature 0.7 --seed 1', ""),
+                ('pippin chat runs/stories --complete --text "Once upon a time"', "go on from a text"),
+            ),
+            flags.ChatFlags,
+            word=_RUN,
+            least=1,
+            most=1,
+            notes="""
+            A model without a chat template gets a plain one: User: …, Assistant: … Rows whose prompt is empty, or
+            leaves no room for an answer, get an empty answer and are named. The file of --output appears when
+            everything is done, and only if all went well.
+
+            In CSV, a prompt or answer that a spreadsheet would run as a formula (it begins with = + - @, a tab or a
+            line break, and isn't a number) gets an apostrophe in front. JSONL holds every text unchanged.
+            """,
+        ),
+        Command(
+            "export",
+            "Write a trained language model for transformers, peft, mlx-lm or llama.cpp, with proof.",
+            ("RUN --to merged|peft|mlx|gguf [--output PATH] [--file FILE] [--overwrite]",),
+            """
+            Writes the language model of a finished run in a form that other programs load. Then their own reader loads
+            it again and is asked a few prompts, on the CPU. If the next tokens or their logits differ from those of the
+            run's own model by more than rounding explains, Pippin says so and leaves nothing behind.
+
+            For merged and gguf, adapters are added to the weights of the base model, which keep the precision in which
+            they are stored. If that is too coarse for what the adapters change, Pippin says so; --precision names
+            another. A run whose weights were all trained keeps its own.
+            """,
+            (
+                ("pippin export runs/chats --to merged", "a folder for transformers: runs/chats-merged"),
+                ("pippin export runs/chats --to peft", "the adapters for peft: runs/chats-peft"),
+                ("pippin export runs/chats --to mlx", "the adapters for mlx-lm: runs/chats-mlx"),
+                ("pippin export runs/chats --to gguf", "one file for llama.cpp: runs/chats.gguf"),
+                ("pippin export runs/chats --to merged --file prompts.jsonl --output my-model", "prompts of your own"),
+            ),
+            flags.ExportFlags,
+            word=_RUN,
+            least=1,
+            most=1,
+            notes="""
+            Exit code 0 if the export is there and was compared, 2 if there is none.
+            """,
+        ),
+        Command(
             "bench",
             "How fast is a model on each device of this machine, and which one to use?",
             ("[FILE|FOLDER] [--flag value ...]", "--compare a.json b.json [c.json ...]"),

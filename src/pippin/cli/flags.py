@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class PredictFlags:
     """The second text of each pair."""
 
     file: str | None = None
-    """CSV, TSV, TXT, JSON, JSONL, Parquet or XLSX, with the text columns of the training."""
+    """CSV, TSV, TXT, JSON, JSONL, Parquet or XLSX, with the text columns of the training; for a model that tags words,
+    CoNLL too."""
 
     text_column: tuple[str, ...] = ()
     """The text columns of FILE, if their names differ from those in training."""
@@ -101,8 +102,13 @@ class PredictFlags:
     all_scores: bool = False
     """Add a column score_LABEL for each class, with its probability."""
 
+    aggregation_strategy: Literal["simple", "first"] | None = None
+    """For a model that finds spans in a text. `simple`: the spans of transformers' pipeline with that setting, some of
+    which may begin or end within a word. `first`: whole words, each judged by its first token. Default: simple."""
+
     output: str | None = None
-    """Where to write: .csv or .jsonl. Default: CSV on standard output."""
+    """Where to write: .csv or .jsonl; .conll adds a column of tags to a CoNLL file. Default: standard output, as CSV
+    or, if FILE is CoNLL, as that."""
 
     overwrite: bool = False
     """Replace the file of --output if it exists."""
@@ -118,6 +124,93 @@ class PredictFlags:
 
     quiet: bool = False
     """Print no progress bar and no notes."""
+
+
+@dataclass(frozen=True)
+class ChatFlags:
+    text: list[str] | None = None
+    """A prompt to answer; may be given several times, and each is a chat of its own."""
+
+    file: str | None = None
+    """Prompts to answer: CSV, TSV, TXT (one a line), JSON, JSONL, Parquet or XLSX. Found by itself: a column messages,
+    prompt, question, instruction or text. Of a chat that ends with an answer, the model is asked what stands before."""
+
+    text_column: tuple[str, ...] = ()
+    """The column of FILE that holds the prompts; of several, the parts of a prompt."""
+
+    column_names: tuple[str, ...] = ()
+    """Names for the columns of a CSV or TSV file whose first line doesn't name them."""
+
+    no_header: bool = False
+    """The first line of a CSV or TSV file is a row, too."""
+
+    complete: bool = False
+    """Go on from each text instead of answering it: for models that were trained on plain texts. No chat template is
+    used."""
+
+    system: str | None = None
+    """The system message of every chat that has none of its own."""
+
+    max_new_tokens: int | None = None
+    """Most tokens of an answer. Default: 512; in a chat on a terminal, 2048."""
+
+    temperature: float | None = None
+    """Draw tokens at random: below 1 the likely ones more often, above 1 less often. 0: take the likeliest token each
+    time. Default: for --text, --file and standard input, the likeliest, so that answers repeat; in a chat on a
+    terminal, as the model's own generation_config.json says."""
+
+    top_p: float | None = None
+    """Draw only from the likeliest tokens that together have this probability."""
+
+    top_k: int | None = None
+    """Draw only from the K likeliest tokens."""
+
+    repetition_penalty: float | None = None
+    """Above 1, tokens that were there before become less likely."""
+
+    seed: int | None = None
+    """Draw the same tokens every time."""
+
+    generate: dict[str, Any] | None = None
+    """Other settings of transformers' generate, such as '{"num_beams": 4}'. With beams, an answer comes all at once."""
+
+    output: str | None = None
+    """Where to write every row with its answer: .csv or .jsonl. Default for --file: standard output, as CSV or, if FILE
+    is JSON or Parquet, as JSONL."""
+
+    overwrite: bool = False
+    """Replace the file of --output if it exists."""
+
+    encoding: str = "utf-8"
+    """Encoding of FILE or of standard input."""
+
+    device: str | None = None
+    """cpu, cuda or mps. Default: the best one here."""
+
+    quiet: bool = False
+    """Print no progress bar and no notes."""
+
+
+@dataclass(frozen=True)
+class ExportFlags:
+    to: Literal["merged", "peft", "mlx", "gguf"] | None = None
+    """merged: the whole model for transformers. peft: the adapters for peft. mlx: the adapters, or the whole model, for
+    mlx-lm. gguf: the whole model in one file for llama.cpp and its kin."""
+
+    output: str | None = None
+    """Where to write. Default: beside the run, such as runs/chats-merged or runs/chats.gguf."""
+
+    overwrite: bool = False
+    """Replace an earlier export, if it is still as Pippin wrote it."""
+
+    precision: Literal["fp32", "bf16", "fp16"] | None = None
+    """That of the weights of a whole model. Default: as the base model is stored, or the run's own model."""
+
+    file: str | None = None
+    """Rows whose prompts are compared, like those of the training; up to 200. Default: a few built-in prompts."""
+
+    text_column: tuple[str, ...] = ()
+    """The columns of FILE that hold the prompts, if their names don't tell."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pippin.recipe.spelling import field_name
 _WIDEST = 110
 _VALUE_NAMES = {
     "output": "FILE", "machine": "FILE", "config": "FILE", "chart": "FILE", "page": "FILE", "memory": "GB",
-    "macos": "VERSION", "torch": "VERSION", "text": "TEXT", "text2": "TEXT", "cool_down": "SECONDS",
+    "macos": "VERSION", "torch": "VERSION", "text": "TEXT", "text2": "TEXT", "system": "TEXT", "cool_down": "SECONDS",
 }  # fmt: skip
 _BY_KIND = {int: "N", float: "NUMBER", dict: "JSON", tuple: "NAME[,NAME]"}
 

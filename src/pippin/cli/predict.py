@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pippin.cli.command_line import CommandLine
+from pippin.cli.device_errors import device_errors
 from pippin.cli.flags import PredictFlags
 from pippin.cli.output_file import naming, output_file, output_problem
+from pippin.cli.remarks import Screen, say, say_where_from
+from pippin.data.kinds import CONLL_KINDS, kind_of
 from pippin.errors import PippinError, collecting
 from pippin.machine.drivers import check_device_name, prepare_environment
-from pippin.text import visible
 
 if TYPE_CHECKING:
     from pippin.commands.predictor import Predictor
     from pippin.data.tables import TableStream
-    from pippin.runs.predictions import Answer
+    from pippin.runs.predictions import ConllWriter, LabelledWriter
+    from pippin.tasks.base import Answer, AnswerColumns
 
 
 @dataclass
@@ -37,13 +38,13 @@ def run(line: CommandLine) -> int:
     """Run the command; returns the exit code."""
     flags: PredictFlags = line.flags
     line.refuse(_contradictions(flags))
-    from pippin.cli.predict_input import open_input, say, text_columns
+    from pippin.cli.predict_input import open_input, text_columns
 
     run, rows = line.words[0], open_input(flags)
     with output_file(flags.output, flags.overwrite) as output:
         predictor = _load(run, flags)
         columns = text_columns(rows, flags, predictor, run)
-        with _device_errors(run, predictor):
+        with device_errors(run, predictor.run, predictor.inference.backend):
             done = _label(rows, columns, predictor, output.file, flags)
     if output.path is not None:
         say(f"{done.rows} rows written to {output.path}")
@@ -69,8 +70,8 @@ def _contradictions(flags: PredictFlags) -> list[str]:
         found.append("--overwrite goes with --output: it is about that file.")
     if flags.output:
         path, standard_input = Path(flags.output), 0
-        if path.suffix.lower() not in (".csv", ".jsonl"):
-            found.append(f"--output {path}: the name must end in .csv or .jsonl.")
+        if kind_of(path) not in (".csv", ".jsonl", *CONLL_KINDS):
+            found.append(f"--output {path}: the name must end in .csv or .jsonl (or .conll, for a CoNLL FILE).")
         problem = output_problem("--output", path, flags.overwrite, [flags.file or standard_input, standard_input])
         found += [problem] if problem else []
     if flags.device:
@@ -80,15 +81,13 @@ def _contradictions(flags: PredictFlags) -> list[str]:
 
 
 def _load(run: str, flags: PredictFlags) -> Predictor:
-    from pippin.cli.predict_input import say
-
     prepare_environment()
-    from pippin.commands.predictor import Predictor, is_hub_name, is_in_hub_cache
+    from pippin.commands.predictor import Predictor
     from pippin.models.int8 import INEXACT
 
-    if is_hub_name(run) and not is_in_hub_cache(run) and not flags.quiet:
-        say(f"there is no folder {run} here: asking the Hub")
-    predictor = Predictor.load(run, flags.device, flags.int8)
+    if not flags.quiet:
+        say_where_from(run)
+    predictor = Predictor.load(run, flags.device, flags.int8, flags.aggregation_strategy)
     if flags.int8 and not flags.quiet:
         say(INEXACT)
     return predictor
@@ -98,10 +97,9 @@ def _label(
     rows: TableStream, columns: tuple[str, ...], predictor: Predictor, file: TextIO, flags: PredictFlags
 ) -> _Done:
     """Read, label and write chunk after chunk."""
-    from pippin.cli.predict_input import to_label
+    from pippin.cli.predict_input import reads_words, to_label
     from pippin.report.progress import TrainingProgress
     from pippin.report.terminal import Terminal, make_console
-    from pippin.runs.predictions import AnswerColumns, LabelledWriter
 
     shown = file is sys.stdout and file.isatty()
     # A bar would run through the rows where both are on the screen.
@@ -109,16 +107,16 @@ def _label(
     progress = TrainingProgress(terminal)
     predictor.notice = terminal.warn
     predictor.inference.notice = lambda name, **figures: progress.on_event(name, figures)
-    added = AnswerColumns(predictor.task.labels, flags.top_k, flags.all_scores)
-    suffix = Path(flags.output or "").suffix.lower()
-    writer = LabelledWriter(_Screen() if shown else file, suffix, rows.names, added)
+    words = reads_words(rows, columns, predictor)
+    added = predictor.task.answer_columns(flags.top_k, flags.all_scores, words)
+    writer = _writer(rows, columns[0], words, added, Screen() if shown else file, flags)
     answers_to: Callable[..., Iterator[Any]] = predictor.answers
     if added.needs_scores:
         predictor.check_scores()
         answers_to = predictor.probabilities
     done = _Done()
     with terminal.rows_bar(rows.rows, "predicting") as advance:
-        for (table, filled), found in answers_to(to_label(rows.parts(), columns, predictor.max_length), advance):
+        for (table, filled), found in answers_to(to_label(rows.parts(), columns, words, predictor.max_length), advance):
             answers: list[Answer | None] = [None] * len(table)
             for place, prediction in zip(filled, found, strict=True):
                 answers[place] = prediction
@@ -129,38 +127,21 @@ def _label(
             advance(len(answers) - len(filled))
             with naming(flags.output):
                 writer.write(table.columns, answers)
+    with naming(flags.output):
+        writer.finish()
     return done
 
 
-class _Screen(io.StringIO):
-    """Standard output where it is a terminal: control characters in the texts are written out."""
+def _writer(
+    rows: TableStream, column: str, words: bool, added: AnswerColumns, file: TextIO, flags: PredictFlags
+) -> LabelledWriter | ConllWriter:
+    """Rows with their answers, in the form that the output's name asks for, else the file's own."""
+    from pippin.data.text_files import lines_of, text_blocks
+    from pippin.runs.predictions import ConllWriter, LabelledWriter
 
-    def write(self, text: str) -> int:
-        return sys.stdout.write(visible(text))
-
-
-@contextmanager
-def _device_errors(run: str, predictor: Predictor) -> Iterator[None]:
-    """Errors of the device as one message; what there is to report goes into the run's folder, else into this one."""
-    from pippin.commands.failures.explained import explained, write_here
-    from pippin.machine.probe import probe
-    from pippin.runs.folder import RunFolder
-
-    def write(name: str, text: str) -> Path:
-        if predictor.run is None:
-            return write_here(name, text)
-        folder = RunFolder(Path(run))
-        folder.run = predictor.run
-        return folder.write(name, text)
-
-    backend = predictor.inference.backend
-    with explained(backend, probe, write, on_cpu="--device cpu"):
-        try:
-            yield
-        except (RuntimeError, MemoryError) as error:
-            if not backend.is_out_of_memory(error):
-                raise
-            # The device's own advice is about training.
-            raise PippinError(
-                f"the device {backend.kind} ran out of memory. Close other programs, or add --device cpu."
-            ) from error
+    kind = kind_of(Path(flags.output)) if flags.output else ""
+    if kind in CONLL_KINDS and not (words and rows.is_conll):
+        raise PippinError(f"--output {flags.output}: CoNLL adds a column to a CoNLL --file. Write .csv or .jsonl.")
+    if words and rows.is_conll and kind not in (".csv", ".jsonl"):
+        return ConllWriter(file, lines_of(text_blocks(Path(str(flags.file)), flags.encoding), rows.origin), column)
+    return LabelledWriter(file, kind, rows.names, added)

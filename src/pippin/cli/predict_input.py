@@ -2,76 +2,33 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Iterable, Iterator
-from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pippin.cli.flags import PredictFlags
+from pippin.cli.given_rows import open_file, standard_input
+from pippin.cli.remarks import say
 from pippin.commands.given_texts import count_texts, text_problem
-from pippin.data.chunks import in_chunks
-from pippin.data.examples import Examples
-from pippin.data.tables import Table, TableStream, header_of, listed, open_table, stream_of
-from pippin.data.text_files import blocks_of, decoded, lines_of
-from pippin.errors import PippinError
+from pippin.data.examples import Examples, WordExamples, join_words, pairs_of
+from pippin.data.tables import Table, TableStream, header_of, listed, stream_of
+from pippin.errors import PippinError, shown
 from pippin.tasks.sequence.labels import is_missing
-from pippin.text import visible
 
 if TYPE_CHECKING:  # it brings torch, and mistakes in the input are found without
     from pippin.commands.predictor import Predictor
-
-
-def say(text: str) -> None:
-    """A remark beside the rows, on standard error."""
-    print(visible(text), file=sys.stderr)
 
 
 def open_input(flags: PredictFlags) -> TableStream:
     """The input. Of a file, all that is wrong with its form is found here; of standard input, what begins it."""
     if flags.file:
         header = header_of(flags.column_names, flags.no_header)
-        stream = open_table(Path(flags.file), flags.encoding, lines_are_texts=True, header=header)
-        for note in () if flags.quiet else stream.notes:
-            say(note)
-        return stream
+        return open_file(flags.file, flags.encoding, header, flags.quiet)
     if flags.text is None:
-        return _standard_input(flags.encoding)
+        return standard_input(flags.encoding)
     columns: dict[str, list[Any]] = {"text": flags.text}
     if flags.text2:
         columns["text2"] = flags.text2
     return stream_of(Table(columns, "--text"))
-
-
-def _standard_input(encoding: str) -> TableStream:
-    """The lines of standard input, blank ones among them."""
-    if sys.stdin is not None and sys.stdin.isatty():
-        say("Type one text a line; end with Ctrl-D.")
-    origin = "standard input"
-    tables = (Table({"text": chunk}, origin, first=first) for first, chunk in in_chunks(_lines(encoding), len))
-    first = next(tables, None)
-    if first is None:
-        raise PippinError("standard input is empty: give --text, --file, or one text a line.")
-    return TableStream(first.origin, tuple(first.columns), lambda: chain([first], tables))
-
-
-def _lines(encoding: str) -> Iterator[str]:
-    if sys.stdin is None:
-        return iter(())
-    if hasattr(sys.stdin, "buffer"):
-        blocks: Iterable[str] = decoded(blocks_of(sys.stdin.buffer.read), "standard input", encoding)
-    else:  # no stream of bytes but replaced by a program, and text already
-        blocks = blocks_of(sys.stdin.read)
-    return (line.removesuffix("\n") for line in lines_of(_with_unix_ends(blocks), "standard input"))
-
-
-def _with_unix_ends(blocks: Iterable[str]) -> Iterator[str]:
-    """The same characters with \n for every way to end a line."""
-    ends = io.IncrementalNewlineDecoder(None, translate=True)
-    for block in blocks:
-        yield ends.decode(block)
-    yield ends.decode("", final=True)
 
 
 def text_columns(rows: TableStream, flags: PredictFlags, predictor: Predictor, run: str) -> tuple[str, ...]:
@@ -81,16 +38,17 @@ def text_columns(rows: TableStream, flags: PredictFlags, predictor: Predictor, r
         names = asked
     elif flags.file and rows.has_names:
         names = trained_on or _guess(rows)
+        if predictor.task.reads == "every token" and not set(names) <= set(rows.names):
+            names = _guess(rows)  # trained on words, and used on texts
     else:
         names = tuple(name for name in rows.names if name != "label")
     if trained_on and len(names) != len(trained_on):
-        advice = f"name {len(trained_on)} with --text_column" if asked else "give --text"
-        advice += " and --text2, or a --file" if len(trained_on) == 2 and not asked else ""
+        ways = {1: "give --text", 2: "give --text and --text2, or a --file"}
+        other = ways.get(len(trained_on), "give a --file with these columns")
+        advice = f"name {len(trained_on)} with --text_column" if asked else other
         raise PippinError(f"{run} was trained on {count_texts(trained_on)}, but {len(names)} came: {advice}.")
-    if len(names) > 2 or len(set(names)) < len(names):
-        raise PippinError(
-            f"--text_column {','.join(asked)}: name one column, or two different ones for pairs of texts."
-        )
+    if len(set(names)) < len(names):
+        raise PippinError(f"--text_column {','.join(asked)} names a column twice. Name different ones.")
     missing = [name for name in names if name not in rows.names]
     if missing:
         raise PippinError(
@@ -102,11 +60,14 @@ def text_columns(rows: TableStream, flags: PredictFlags, predictor: Predictor, r
 
 def _guess(rows: TableStream) -> tuple[str, ...]:
     """The text columns for a model without a record of its training: the only one, or those of a known task."""
+    from pippin.data.conll_files import TOKENS
     from pippin.tasks.sequence.known import TASKS
 
     known = {task.text_columns for task in TASKS.values()}
     fitting = [names for names in known if all(name in rows.names for name in names)]
-    if len(rows.names) == 1:
+    if rows.is_conll:
+        fitting = [(TOKENS,)]
+    elif len(rows.names) == 1:
         fitting = [rows.names]
     if len(fitting) != 1:
         raise PippinError(
@@ -117,18 +78,46 @@ def _guess(rows: TableStream) -> tuple[str, ...]:
     return fitting[0]
 
 
+def reads_words(rows: TableStream, columns: tuple[str, ...], predictor: Predictor) -> bool:
+    """Whether the rows are lists of words, for a model that tags words."""
+    if predictor.task.reads != "every token" or not rows.rows:
+        return False
+    first = next(iter(next(rows.parts()).columns[columns[0]]), None)
+    return isinstance(first, (list, tuple))
+
+
 def to_label(
-    tables: Iterable[Table], names: tuple[str, ...], max_length: int
+    tables: Iterable[Table], names: tuple[str, ...], words: bool, max_length: int
 ) -> Iterator[tuple[tuple[Table, list[int]], Examples]]:
-    """Of each table the rows that have a text, as examples; with it the table and the places of these rows."""
+    """Of each table the rows that have a text, as examples; with it the table and the places of these rows.
+
+    ``words``: whether the rows are lists of words.
+    """
+    if words:
+        yield from _lists_to_label(tables, names[0])
+        return
     # A text of megabytes would keep the tokenizer busy for minutes, only to be cut. No token is this long.
     most = 1000 * max_length
     for table in tables:
         columns = [_texts(table, name) for name in names]
         filled = [place for place, row in enumerate(zip(*columns, strict=True)) if all(row)]
-        texts, *pairs = [[column[place].lstrip()[:most] for place in filled] for column in columns]
+        texts, *others = [[column[place].lstrip()[:most] for place in filled] for column in columns]
         rows = [table.first + place + 1 for place in filled]
-        yield (table, filled), Examples(texts, pairs[0] if pairs else None, None, rows, table.origin)
+        yield (table, filled), Examples(texts, pairs_of(others), None, rows, table.origin)
+
+
+def _lists_to_label(tables: Iterable[Table], name: str) -> Iterator[tuple[tuple[Table, list[int]], Examples]]:
+    for table in tables:
+        cells = table.columns[name]
+        for place, cell in enumerate(cells):
+            if cell and not (isinstance(cell, (list, tuple)) and all(isinstance(each, str) for each in cell)):
+                raise PippinError(f"{table.where(place)}: column {name!r} holds {shown(cell)}, not a list of words.")
+        filled = [place for place, cell in enumerate(cells) if cell]
+        rows = [table.first + place + 1 for place in filled]
+        yield (
+            (table, filled),
+            WordExamples([join_words(cells[place]) for place in filled], None, None, rows, table.origin),
+        )
 
 
 def _texts(table: Table, name: str) -> list[str]:

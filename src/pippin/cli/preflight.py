@@ -61,6 +61,8 @@ def run(line: CommandLine) -> int:
         print(json.dumps({"will": answer.will, **to_json(answer)}, indent=2, ensure_ascii=False))
     else:
         show_answer(answer, terminal)
+        if job.rows.train is not None and job.rows.train.example is not None:
+            Terminal().show_example(*job.rows.train.example)
     return 0 if answer.will else 1
 
 

@@ -55,8 +55,8 @@ def _rows(texts: Iterable[Any], name: str) -> Iterator[tuple[str, ...]]:
         row = tuple(given) if isinstance(given, (tuple, list)) or getattr(given, "shape", None) else (given,)
         if not size:
             size = len(row)
-        if len(row) != size or not 1 <= size <= 2:
-            raise PippinError(f"{name}[{place}] is {shown(given)}: give one text for each row, or a pair in each.")
+        if len(row) != size or not row:
+            raise PippinError(f"{name}[{place}] is {shown(given)}: give one text for each row, or as many in each.")
         yield tuple(_text(text, _place(name, place, given)) for text in row)
 
 

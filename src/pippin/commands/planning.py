@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from pippin import cache
-from pippin.data.encoding import Encoded, EncodedSplits
+from pippin.data.collate import NO_LABEL
+from pippin.data.encoding import Encoded, EncodedSplits, separator
 from pippin.data.examples import Examples
 from pippin.data.scripts import OTHER_MODELS, unfamiliar
 from pippin.errors import PippinError
@@ -22,7 +23,9 @@ from pippin.machine.machine import Machine
 from pippin.machine.probe import probe, with_memory
 from pippin.models.facts import ModelFacts, facts_of
 from pippin.models.loading import (
+    adapter_settings,
     agree_on_padding,
+    default_model,
     display_name,
     load_config,
     load_tokenizer,
@@ -30,6 +33,7 @@ from pippin.models.loading import (
     match_classes,
     require_trained,
     resolve_model,
+    trained_head,
 )
 from pippin.plan.device import choose_device
 from pippin.plan.facts import Rows, TaskFacts
@@ -41,7 +45,7 @@ from pippin.recipe import Recipe
 from pippin.report.terminal import Terminal
 from pippin.runs.model import trained_run
 from pippin.tasks.base import Dataset
-from pippin.tasks.registry import task_for
+from pippin.tasks.registry import find_task
 from pippin.text import memory
 
 #: Up to this share of the budget the plan's quick estimate is trusted; a step with fake tensors takes a second.
@@ -77,11 +81,14 @@ class PlannedJob:
 
 def read_data(recipe: Recipe, terminal: Terminal) -> Dataset:
     """The rows of a job, checked; what was found is said."""
-    task, known = task_for(recipe), None
+    head = known = None
     if not recipe.wants_training:
         _check_model(recipe)
+        head = trained_head(recipe)
+    task, rows = find_task(recipe, head)
+    if not recipe.wants_training:
         known = require_trained(recipe, task.auto_model)
-    data = task.read(recipe, known)
+    data = task.read(recipe, known, rows)
     terminal.show_findings(data.columns.reason, data.notes, data.warnings)
     return data
 
@@ -102,6 +109,8 @@ def plan_job(
     has more than ``most_memory`` bytes is planned for as if it had no more.
     """
     data = data or read_data(recipe, terminal)
+    if recipe.model_name_or_path is None:
+        recipe = replace(recipe, model_name_or_path=default_model(data.task.auto_model))
     if start is None and needs_weights and recipe.wants_training:
         _check_model(recipe)
     model = recipe.using_model(str(start)) if start else recipe
@@ -114,11 +123,18 @@ def plan_job(
     device = choose_device(recipe, machine).value
     warnings = [get_backend(device).check_environment()] if here else []
     labels, other_classes = match_classes(data.labels, model, needs_weights, data.task.auto_model)
+    if recipe.wants_training:  # thresholds that a model came with were chosen for its old weights
+        labels = replace(labels, thresholds=())
     data = data.with_classes(labels)
-    config, tokenizer = load_config(model, labels, needs_weights, data.task.auto_model), load_tokenizer(model)
+    config = load_config(model, labels, needs_weights, data.task.auto_model)
+    tokenizer = load_tokenizer(model, for_words=data.task.reads == "every token")
     if padding := agree_on_padding(config, tokenizer):
         terminal.note(padding)
-    facts = facts_of(config, labels.outputs, longest_input(tokenizer, config))
+    if len(data.columns.text) > 2:
+        joined_by = separator(tokenizer).rstrip(" ")
+        terminal.note(f"the {len(data.columns.text)} texts of a row are joined by {joined_by!r}.")
+    limit = longest_input(tokenizer, config)
+    facts = facts_of(config, labels.outputs, limit, adapter_settings(model))
     rows = _encode(recipe, data, tokenizer, facts.longest_input)
     warnings.append(_foreign_script(data, tokenizer))
     data = replace(data, train=data.train and data.train.without_texts())  # its tokens are all that is needed of it
@@ -204,9 +220,16 @@ def _plan(
         has_validation=bool(rows.validation),
         pads_left=any(split.pad_left for split in rows.all()),
         words=len(np.unique(rows.train.tokens)) if rows.train else 0,
+        learnt=_learnt(rows.train) if rows.train and task.reads == "targets" else None,
     )
     cache_bytes = cache.LIMIT_BYTES if cache.folder() else 0
     return make_plan(recipe, machine, facts, model, encoded, cache_bytes, estimator)
+
+
+def _learnt(encoded: Encoded) -> np.ndarray:
+    """Tokens of each row that have a label."""
+    assert encoded.labels is not None
+    return np.add.reduceat(encoded.labels != NO_LABEL, encoded.offsets[:-1], dtype=np.int64)
 
 
 def _foreign_script(data: Dataset, tokenizer: Any) -> str | None:
@@ -231,6 +254,8 @@ def _check_vocabulary(rows: EncodedSplits, config: Any) -> None:
 
 def _show(job: PlannedJob, terminal: Terminal) -> None:
     data, rows = job.data, job.rows
+    for note in dict.fromkeys(note for split in rows.all() for note in split.notes):
+        terminal.note(note)
     cut, total = sum(split.cut for split in rows.all()), sum(len(split) for split in rows.all())
     if cut:
         length, limit = job.plan.batches.max_length.value, job.facts.longest_input
@@ -243,5 +268,7 @@ def _show(job: PlannedJob, terminal: Terminal) -> None:
     sizes += [
         f"{len(split)} {name.replace('_', ' ')}" for name, split in [*data.validation.items(), *data.test.items()]
     ]
+    if rows.train is not None and rows.train.example is not None:
+        terminal.show_example(*rows.train.example)
     headline = f"{data.name}: {', '.join(sizes)} rows, {data.task.kind} · {job.model}"
     terminal.show_plan(job.plan, headline, job.recipe.wants_training)

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, get_args, overload
 
 import numpy as np
 
 from pippin.commands.given_texts import count_texts, rows_of
+from pippin.commands.named_model import run_of
 from pippin.data.ahead import one_ahead
 from pippin.data.batches import spread_lengths
 from pippin.data.chunks import in_chunks
 from pippin.data.encoding import Encoded
-from pippin.data.examples import Examples
+from pippin.data.examples import Examples, pairs_of
 from pippin.data.scripts import unfamiliar
-from pippin.data.tables import characters, listed
+from pippin.data.tables import characters
 from pippin.engine.inference import Inference
 from pippin.engine.network import make_network
-from pippin.errors import PippinError, nearest
+from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.probe import probe
 from pippin.models.attention import work_of
 from pippin.models.completeness import Loaded
 from pippin.models.facts import facts_of
 from pippin.models.int8 import to_int8
-from pippin.models.loading import load_config, load_model, load_tokenizer, longest_input, require_trained
+from pippin.models.loading import load_config, load_model, load_tokenizer, longest_input, require_trained, trained_head
 from pippin.plan.device import choose_device
 from pippin.plan.layout import choose_last_layer, choose_layout
 from pippin.recipe import Recipe
 from pippin.report.report import Report, for_python, read_report
-from pippin.runs.model import trained_run
-from pippin.runs.record import NAME as RECORD
 from pippin.runs.record import Run
 from pippin.tasks.base import Prediction, Task
 from pippin.tasks.class_scores import ClassScores, likeliest
-from pippin.tasks.registry import task_for
+from pippin.tasks.language.task import LanguageTask
+from pippin.tasks.registry import task_by_head, task_by_name
+from pippin.tasks.tokens.task import Aggregation, TokensTask
 
 #: What a caller gives along with some rows, and gets back with their answers.
 Part = TypeVar("Part")
 
 #: Characters that all the classes' names may take up where a predictor is shown in a line.
 _SHORT_NAMES = 60
-_HUB_NAME = re.compile(r"(?!runs/)\w[\w.-]*/\w[\w.-]*")
 
 
 class Predictions(list[Prediction]):
@@ -70,16 +71,27 @@ class Predictor:
         self._tokenizer_is_free = Lock()
 
     @classmethod
-    def load(cls, folder: str, device: str | None = None, int8: bool = False) -> Predictor:
-        """Load a run's folder, or any folder or Hub name of a transformers classifier; with int8 only roughly."""
-        run = _run_of(folder)
+    def load(
+        cls,
+        folder: str,
+        device: str | None = None,
+        int8: bool = False,
+        aggregation_strategy: Aggregation | None = None,
+    ) -> Predictor:
+        """Load a run, or any folder or Hub name of a transformers classifier or tagger; with int8 only roughly."""
+        run = run_of(folder)
         recipe = Recipe(model_name_or_path=folder, device=device)
+        head = trained_head(recipe)
+        if head == LanguageTask.auto_model:
+            raise PippinError(
+                f"{folder} is a language model: it answers, and gives no labels. Use: pippin chat {shlex.quote(folder)}"
+            )
         backend = get_backend(choose_device(recipe, probe()).value)
         if int8 and backend.traits.is_gpu:
             raise PippinError(f"int8 is for the CPU, and the device is {backend.kind}. Leave it out, or choose cpu.")
-        task = task_for(run.recipe if run else recipe)
+        task = (task_by_name(run.recipe.task_name) if run else None) or task_by_head(head)
         labels = require_trained(recipe, task.auto_model)
-        task = task.with_labels(labels)
+        task = _aggregating(task.with_labels(labels), aggregation_strategy)
         config, tokenizer = load_config(recipe, auto_model=task.auto_model), load_tokenizer(recipe)
         attention = backend.attention(work_of(config))
         model = backend.place(load_model(recipe, config, attention, Loaded.require_whole, task.auto_model))
@@ -87,6 +99,8 @@ class Predictor:
             to_int8(model, labels.outputs)
         limit = longest_input(tokenizer, config)
         wanted = run.plan.batches.max_length.value if run else limit or 512
+        if isinstance(task, TokensTask):  # a window as wide as can be: what stands around a word tells what it is
+            wanted = limit or wanted
         max_length = min(wanted, limit or wanted)
         # Not the plan's pad lengths: those suit the rows of the training, and new texts can be like anything.
         pads_left = tokenizer.padding_side == "left"
@@ -117,7 +131,8 @@ class Predictor:
     def _answers(self) -> str:
         """What it predicts; class names only where they are short."""
         names = ", ".join(self.classes)
-        count = f"{len(self.classes)} classes" if names else "numbers"
+        what = "labels" if self.task.labels.several else "classes"
+        count = f"{len(self.classes)} {what}" if names else "numbers"
         return f"{count}: {names}" if 0 < len(names) <= _SHORT_NAMES else count
 
     @property
@@ -196,6 +211,10 @@ class Predictor:
             raise PippinError("stream takes many texts; for one text: predict(text).")
         return self._answers_to(self._rows(texts, pairs)[0])
 
+    def answer(self, *messages: Any, **settings: Any) -> NoReturn:
+        """Models that label texts have no answers in words."""
+        raise PippinError(f"{self.folder} labels texts, and is no language model. Use predict(…).")
+
     def answers(
         self, parts: Iterable[tuple[Part, Examples]], on_rows: Callable[[int], None] | None = None
     ) -> Iterator[tuple[Part, list[Prediction]]]:
@@ -225,8 +244,8 @@ class Predictor:
 
     def _rows(self, texts: Any, pairs: Any) -> tuple[Iterator[tuple[str, ...]], bool]:
         """The texts of each row, checked as they come, and whether it is a single row."""
-        is_pair = isinstance(texts, tuple) and len(texts) == 2 and all(isinstance(text, str) for text in texts)
-        is_one = isinstance(texts, str) or (is_pair and pairs is None and len(self.text_columns) == 2)
+        is_row = isinstance(texts, tuple) and len(texts) > 1 and all(isinstance(text, str) for text in texts)
+        is_one = isinstance(texts, str) or (is_row and pairs is None and len(self.text_columns) == len(texts))
         if isinstance(pairs, str) and not is_one:
             raise PippinError("pairs is one text: give a list of second texts, one for each text.")
         if is_one:
@@ -244,7 +263,8 @@ class Predictor:
 
     def _check_texts_a_row(self, given: int) -> None:
         if self.text_columns and len(self.text_columns) != given:
-            hint = "Give (first, second) tuples." if given == 1 else "Give one text for each row."
+            count = len(self.text_columns)
+            hint = "Give one text for each row." if count == 1 else f"Give tuples of {count} texts."
             raise PippinError(f"this model was trained on {count_texts(self.text_columns)}, but {given} came. {hint}")
 
     def _answers_to(self, rows: Iterable[tuple[str, ...]]) -> Iterator[Prediction]:
@@ -272,45 +292,17 @@ class Predictor:
         return list(scorer.predictions_of_rows())
 
 
-def is_hub_name(name: str) -> bool:
-    """Whether a name that is no path here can be a model's on the Hub: org/name."""
-    return bool(_HUB_NAME.fullmatch(name)) and not Path(name).exists()
-
-
-def is_in_hub_cache(name: str) -> bool:
-    """Whether a model of the Hub was fetched before."""
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.utils import HFValidationError
-
-    try:
-        return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except HFValidationError:
-        return False
-
-
-def _run_of(folder: str) -> Run | None:
-    """The record of a trained model's run; None for a model that is not of a run. Refused where there is no model."""
-    path = Path(folder)
-    if path.is_file():
-        raise PippinError(f"{folder} is a file; name the folder of a model.")
-    if not path.exists():
-        if is_hub_name(folder):
-            return None
-        there = [each.name for each in path.parent.iterdir() if each.is_dir()] if path.parent.is_dir() else []
-        raise PippinError(f"{folder}: there is no such folder.{nearest(path.name, there)}")
-    run = trained_run(path)
-    if not (path / "config.json").is_file():
-        runs = sorted(each.parent.name for each in path.glob(f"*/{RECORD}"))
-        instead = (
-            f"It holds the runs {listed(runs, 5)}: name one, such as {path / runs[0]}."
-            if runs
-            else ("Name the folder that `pippin train` wrote, such as runs/demo, or that of a transformers model.")
-        )
-        raise PippinError(f"{folder} is not a Pippin run, and holds no model (no config.json). {instead}")
-    return run
+def _aggregating(task: Task, strategy: Aggregation | None) -> Task:
+    if strategy is None:
+        return task
+    if not isinstance(task, TokensTask):
+        raise PippinError(f"aggregation_strategy is for models that find spans, and this one gives {task.gives}.")
+    if strategy not in get_args(Aggregation):
+        raise PippinError(f"aggregation_strategy={strategy!r} must be one of {', '.join(get_args(Aggregation))}.")
+    return replace(task, aggregation=strategy)
 
 
 def _examples(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[None, Examples]]:
     for first, chunk in in_chunks(rows, characters):
-        texts, *pairs = map(list, zip(*chunk, strict=True))
-        yield None, Examples(texts, pairs[0] if pairs else None, None, list(range(first, first + len(texts))), "")
+        texts, *others = map(list, zip(*chunk, strict=True))
+        yield None, Examples(texts, pairs_of(others), None, list(range(first, first + len(texts))), "")

@@ -120,6 +120,8 @@ class Orders:
     """What is trained on, without its texts."""
     config: Any
     """The model's; its weights follow."""
+    adapters: dict[str, Any] | None
+    """Settings of those that the model comes with."""
     trains: bool
     evaluates: bool
     predicts: bool
@@ -128,6 +130,10 @@ class Orders:
     state: dict[str, Any] | None = None
     """Of the checkpoint that the run resumes from."""
     new_rates: bool = False
+
+    def make_model(self, attention: str | None) -> Any:
+        kept = self.plan.execution.kept.value
+        return make_random(self.config, attention, self.task.auto_model, precision=kept, adapters=self.adapters)
 
 
 class Lead:
@@ -158,13 +164,15 @@ def follow(group: Group, device: str) -> None:
             plan,
             orders.task,
             orders.rows,
-            lambda attention: make_random(orders.config, attention, orders.task.auto_model),
+            orders.make_model,
             is_trained=not orders.trains,
             group=group,
         )
         if orders.trains:
             assert orders.examples is not None
             session.train(orders.examples, _quietly, _Nowhere(), orders.state, orders.new_rates)
+        if orders.rows.train is not None:
+            session.settle()
         if orders.evaluates:
             session.evaluate_all()
         for encoded in orders.rows.test.values() if orders.predicts else ():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pippin.commands.failures.explained import explained, write_here
 from pippin.commands.planning import PlannedJob, plan_job, read_data
@@ -24,8 +24,10 @@ from pippin.errors import PippinError
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
 from pippin.models.completeness import Loaded
-from pippin.models.loading import load_model
+from pippin.models.keeping import save_model
+from pippin.models.loading import fingerprint_of, load_model
 from pippin.plan.plan import Choice
+from pippin.plan.trained import ADAPTERS
 from pippin.recipe import Recipe
 from pippin.records import from_json, to_json
 from pippin.report.card import model_card
@@ -138,6 +140,7 @@ def _orders(job: PlannedJob, start: Start | None, changes: Changes | None) -> Or
         job.rows,
         job.data.train,
         job.config,
+        job.facts.adapters,
         trains,
         job.recipe.wants_evaluation,
         job.recipe.wants_prediction,
@@ -200,7 +203,15 @@ def _loading(
         if job.rows.train is None or start is not None:
             loaded.require_whole()
 
-    return lambda attention: load_model(source, job.config, attention, take_note, job.data.task.auto_model)
+    kept, adds = job.plan.execution.kept.value, job.plan.execution.trained.value == ADAPTERS and start is None
+
+    def load(attention: str | None) -> torch.nn.Module:
+        model: Any = load_model(source, job.config, attention, take_note, job.data.task.auto_model, kept)
+        if adds:
+            model.base_fingerprint = fingerprint_of(source)
+        return model
+
+    return load
 
 
 def _say_of_model(job: PlannedJob, loaded: Loaded, terminal: Terminal) -> None:
@@ -244,18 +255,29 @@ def _trained(
     """What training left behind: the model is in the folder when this returns, so that none of it is lost."""
     if start is not None and start.is_trained:
         assert start.record.trained is not None
+        session.settle()
         return from_json(Outcome, start.record.trained.outcome)
     assert job.data.train is not None
     with closing(Saver(folder, events, session.model, job.tokenizer, job.plan)) as saver:
         state = start.state if start else None
-        outcome = session.train(job.data.train, events.emit, saver, state, bool(changes and changes.new_rates))
+        new_rates = bool(changes and changes.new_rates)
+        outcome = session.train(job.data.train, events.emit, saver, state, new_rates, _samples(job, session))
+    session.settle()
 
     def save(staging: Path) -> None:
-        session.model.save_pretrained(staging, **session.finished_weights)
+        save_model(session.model, staging, session.finished_weights)
         job.tokenizer.save_pretrained(staging)
 
     folder.install(save, to_json(outcome), events.position)
     return outcome
+
+
+def _samples(job: PlannedJob, session: Session) -> Callable[[], Iterable[dict[str, Any]]]:
+    if job.data.task.reads != "targets":
+        return tuple
+    from pippin.commands.samples import sampler  # of no use to others, and it takes a moment
+
+    return sampler(job, session)
 
 
 def _judged(

@@ -49,10 +49,13 @@ class Packing:
     longest: int
     groups: tuple[LengthGroup, ...] = ()
     """For devices whose attention needs padding; in order of length."""
+    lasts: torch.Tensor | None = None
+    """The last token of each row, for heads that read it."""
 
     def moved(self, move: Callable[[torch.Tensor], torch.Tensor]) -> Packing:
         """The same on a device."""
-        return replace(self, starts=move(self.starts), each=move(self.each))
+        lasts = None if self.lasts is None else move(self.lasts)
+        return replace(self, starts=move(self.starts), each=move(self.each), lasts=lasts)
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,14 @@ class Shapes:
     capacities: tuple[int, ...]
     longest: int
     """Tokens of the longest row that may come."""
+    targets: tuple[int, ...] = ()
+    """For each capacity the most tokens that have a label, where the head reads these alone."""
 
     def holds(self, batch: Batch) -> bool:
         """Whether a batch has one of the shapes."""
-        return batch.packing is not None and len(batch.rows) == self.rows and batch.tokens in self.capacities
+        if batch.packing is None or len(batch.rows) != self.rows or batch.tokens not in self.capacities:
+            return False
+        return batch.targets is None or len(batch.targets) == self.targets[self.capacities.index(batch.tokens)]
 
     def filled(self, batch: Batch, pad_token: int) -> Batch:
         """The batch in one of the shapes; as it is where it has other rows or fits into none."""
@@ -77,6 +84,13 @@ class Shapes:
         capacity = next((each for each in self.capacities if each >= batch.tokens), None)
         if packing.rows != self.rows or capacity is None or packing.longest > self.longest:
             return batch
+        targets = batch.targets
+        if targets is not None:
+            room = self.targets[self.capacities.index(capacity)] - len(targets)
+            if room < 0:
+                return batch
+            # The last place is that of a row's last token, which foretells nothing, or of what fills the shape.
+            targets = torch.cat([targets, torch.full((room,), capacity - 1)])
         # Sequences after the rows take up the rest; their number is the same for every batch of this capacity.
         missing, most = capacity - batch.tokens, -(-capacity // self.longest)
         ends = torch.arange(1, most + 1, dtype=torch.int32).mul_(self.longest).clamp_(max=missing).add_(batch.tokens)
@@ -86,10 +100,10 @@ class Shapes:
             for name, tensor in batch.inputs.items()
         }
         labels = batch.labels
-        if labels is not None and labels.ndim == 2:
+        if labels is not None and batch.per_token:
             labels = pad(labels, (0, missing), value=NO_LABEL)
         packing = replace(packing, starts=torch.cat([packing.starts, ends]), longest=self.longest)
-        return replace(batch, inputs=inputs, labels=labels, packing=packing)
+        return replace(batch, inputs=inputs, labels=labels, packing=packing, targets=targets)
 
 
 @dataclass(frozen=True)
@@ -100,16 +114,26 @@ class Collator:
     packs: bool = False
     in_groups: bool = False
     first_position: int = 0
+    last_tokens: bool = False
+    """Whether the head reads the last token of each row."""
     shapes: Shapes | None = None
     """Where packed batches are to have few shapes."""
     equal_lengths: bool = False
     """Whether a group holds rows of one length only, so that a row's result does not depend on the others."""
+    targets: bool = False
+    """Whether the head reads the tokens that have a label alone."""
+
+    def with_targets(self) -> Collator:
+        return replace(self, targets=True)
 
     def __call__(self, encoded: Encoded, rows: np.ndarray) -> Batch:
         if self.packs:
-            batch = pack(encoded, rows, self.first_position, self.in_groups, self.equal_lengths)
-            return self.shapes.filled(batch, encoded.pad_token) if self.shapes else batch
-        return collate(encoded, rows, self.pad_lengths)
+            batch = pack(encoded, rows, self.first_position, self.in_groups, self.equal_lengths, self.last_tokens)
+        else:
+            batch = collate(encoded, rows, self.pad_lengths)
+        if self.targets and encoded.labels is not None:
+            batch = replace(batch, targets=_targets(encoded, batch, rows))
+        return self.shapes.filled(batch, encoded.pad_token) if self.shapes and self.packs else batch
 
 
 @dataclass(frozen=True)
@@ -118,12 +142,16 @@ class Batch:
 
     inputs: dict[str, torch.Tensor]
     labels: torch.Tensor | None
-    """One for each row, or laid out as the tokens are."""
+    """Of each row, or laid out as the tokens are."""
     rows: np.ndarray
     packing: Packing | None = None
     """Where the rows lie; None where each has a line of its own, padded."""
     hidden_states: torch.Tensor | None = None
     """What a frozen part of the model gives for these rows, where that is known."""
+    per_token: bool = False
+    """Whether labels are of tokens."""
+    targets: torch.Tensor | None = None
+    """The places of the tokens that have a label, where the head reads these alone."""
 
     @property
     def tokens(self) -> int:
@@ -155,11 +183,16 @@ def collate(encoded: Encoded, rows: np.ndarray, pad_lengths: tuple[int, ...] = (
         inputs["token_type_ids"] = padded(encoded.token_type_ids[places], 0)
     if encoded.labels is None or not encoded.per_token:
         return Batch(inputs, labels_of(encoded, rows), rows)
-    return Batch(inputs, padded(encoded.labels[places], NO_LABEL, encoded.labels.dtype), rows)
+    return Batch(inputs, padded(encoded.labels[places], NO_LABEL, encoded.labels.dtype), rows, per_token=True)
 
 
 def pack(
-    encoded: Encoded, rows: np.ndarray, first_position: int = 0, in_groups: bool = False, equal_lengths: bool = False
+    encoded: Encoded,
+    rows: np.ndarray,
+    first_position: int = 0,
+    in_groups: bool = False,
+    equal_lengths: bool = False,
+    last_tokens: bool = False,
 ) -> Batch:
     """Lay some rows end to end in one line, shortest first; positions count from ``first_position`` in each.
 
@@ -183,7 +216,27 @@ def pack(
     labels = labels_of(encoded, rows)
     if labels is not None and encoded.per_token:
         labels = labels[None]
-    return Batch(inputs, labels, rows, packing_of(lengths, in_groups, equal_lengths))
+    packing = packing_of(lengths, in_groups, equal_lengths)
+    if last_tokens:
+        # As transformers has it: the last that is no padding token, though one may stand in a text.
+        counted = np.where(tokens != encoded.pad_token, np.arange(len(tokens)), 0)
+        lasts = np.maximum(np.maximum.reduceat(counted, starts[:-1]), starts[:-1])
+        packing = replace(packing, lasts=torch.from_numpy(lasts))
+    return Batch(inputs, labels, rows, packing, per_token=encoded.per_token)
+
+
+def _targets(encoded: Encoded, batch: Batch, rows: np.ndarray) -> torch.Tensor:
+    """The places of the tokens that have a label. From the rows: a tensor of the batch may be without contents."""
+    import torch
+
+    assert encoded.labels is not None
+    has_label = encoded.labels[places_of(encoded, batch.rows)] != NO_LABEL
+    if batch.packing is not None:
+        return torch.from_numpy(np.flatnonzero(has_label))
+    width = batch.inputs["input_ids"].shape[1]
+    inside = np.arange(width) < _lengths(encoded, rows)[:, None]
+    inside = inside[:, ::-1] if encoded.pad_left else inside
+    return torch.from_numpy(np.flatnonzero(inside)[has_label])
 
 
 def packing_of(lengths: np.ndarray, in_groups: bool, equal_lengths: bool = False) -> Packing:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pippin import cache
-from pippin.data.examples import Examples
+from pippin.data.examples import SEPARATOR, Examples
 
 #: Texts handed to the tokenizer at a time, and their characters: what it makes of each takes fifty times its room.
 _CHUNK, _CHARACTERS = 10_000, 2**19
@@ -31,7 +31,7 @@ class Encoded:
     token_type_ids: np.ndarray | None
     offsets: np.ndarray
     labels: np.ndarray | None
-    """One for each row, or one for each token."""
+    """For each row a number or a line of numbers, or a number for each token."""
     cut: int = 0
     """How many rows were longer than the limit."""
     pad_token: int = 0
@@ -43,6 +43,10 @@ class Encoded:
     """Their numbers there."""
     per_token: bool = False
     """Whether labels are of tokens."""
+    notes: tuple[str, ...] = ()
+    """What was found while tokenising that the user should know."""
+    example: tuple[str, tuple[tuple[int, int, str], ...]] | None = None
+    """A row as the model reads it, with stretches of it marked, where that is worth a look."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -101,17 +105,22 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, fresh: bool = Fa
     )
 
 
+def separator(tokenizer: Any) -> str:
+    """What stands between the texts of a row, where it has more than two."""
+    return f"{tokenizer.sep_token} " if tokenizer.sep_token else "\n"
+
+
 def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, np.ndarray]:
     tokens: list[np.ndarray] = []
     token_type_ids: list[np.ndarray] = []
     lengths = array("q")
     cut = 0
     has_token_types = "token_type_ids" in tokenizer.model_input_names
-    nothing = _stand_in(tokenizer)
-    for part in _portions(examples.texts, examples.pairs):
+    nothing, between = stand_in(tokenizer), separator(tokenizer)
+    for part in portions(examples.texts, examples.pairs):
         batch = tokenizer(
             examples.texts[part],
-            examples.pairs[part] if examples.pairs is not None else None,
+            None if examples.pairs is None else [text.replace(SEPARATOR, between) for text in examples.pairs[part]],
             truncation=True,
             max_length=max_length,
             return_attention_mask=False,
@@ -133,7 +142,7 @@ def _tokenise(examples: Examples, tokenizer: Any, max_length: int) -> dict[str, 
     }
 
 
-def _portions(*columns: list[str] | None) -> Iterator[slice]:
+def portions(*columns: list[str] | None) -> Iterator[slice]:
     """Rows some at a time: no more than so many, and not many characters."""
     given = [column for column in columns if column is not None]
     start = held = 0
@@ -174,7 +183,7 @@ def _cache_key(examples: Examples, tokenizer: Any, max_length: int) -> str | Non
         tokenizer.truncation_side,
         str(getattr(tokenizer, "split_special_tokens", None)),
         " ".join(tokenizer.model_input_names),
-        _stand_in(tokenizer),
+        stand_in(tokenizer),
         max_length,
         _digest(examples.texts),
         None if examples.pairs is None else _digest(examples.pairs),
@@ -184,13 +193,13 @@ def _cache_key(examples: Examples, tokenizer: Any, max_length: int) -> str | Non
 def _digest(texts: list[str]) -> bytes:
     """Of all texts and of where each ends: some at a time, for that is quicker than one by one."""
     digest = hashlib.sha256()
-    for part in _portions(texts):
+    for part in portions(texts):
         digest.update(np.fromiter(map(len, texts[part]), np.int64).tobytes())
         digest.update("".join(texts[part]).encode(errors="surrogatepass"))
     return digest.digest()
 
 
-def _stand_in(tokenizer: Any) -> int:
+def stand_in(tokenizer: Any) -> int:
     """What stands for a text without a single token, as control characters may leave: attention to none gives NaN."""
     candidates = (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
     return next((number for number in candidates if number is not None), 0)

@@ -18,6 +18,8 @@ from pippin.plain_files import parse_json
 
 _WANTED = 'Write a list of objects like [{"text": …, "label": …}], or one object per line.'
 
+#: What messages name those by who speak.
+_SPEAKERS = {"role", "from"}
 #: Rows of one kind have the same keys; more than this are no columns, and each takes up room in every row.
 _MOST_KEYS = 4096
 
@@ -157,7 +159,7 @@ def _from_value(whole: Any, origin: str) -> Table:
         raise PippinError(f"{origin}: expected rows, found {shown(whole)}. {_WANTED}")
     if isinstance(whole.get("data"), list):
         return _from_rows(whole["data"], origin)
-    if whole and all(isinstance(values, list) for values in whole.values()):
+    if whole and all(isinstance(values, list) for values in whole.values()) and not _is_chat(whole):
         return _from_columns(whole, origin)
     if whole and all(isinstance(values, dict) for values in whole.values()):
         raise PippinError(
@@ -165,6 +167,12 @@ def _from_value(whole: Any, origin: str) -> Table:
             'With pandas: frame.to_json(path, orient="records").'
         )
     return _from_rows([whole], origin)
+
+
+def _is_chat(row: dict[str, list[Any]]) -> bool:
+    """Whether an object is a single row that holds the messages of a chat, rather than columns."""
+    return any(values and all(isinstance(value, dict) and _SPEAKERS & value.keys() for value in values)
+               for values in row.values())  # fmt: skip
 
 
 def _from_columns(whole: dict[str, list[Any]], origin: str) -> Table:

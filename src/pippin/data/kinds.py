@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 TEXT_KINDS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
+#: Files of a word and its tags on each line.
+CONLL_KINDS = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".iobes", ".bioes", ".ner")
 #: Every kind that is read; the kinds of text also when they are packed, as in reviews.csv.gz.
-KINDS = (*TEXT_KINDS, ".parquet", ".xlsx")
+KINDS = (*TEXT_KINDS, ".parquet", ".xlsx", ".conll")
 
 
 def is_packed(path: Path) -> bool:
@@ -29,4 +31,4 @@ def stem_of(path: Path) -> str:
 
 def is_rows(path: Path) -> bool:
     """Whether a file of this name is read."""
-    return kind_of(path) in (TEXT_KINDS if is_packed(path) else KINDS)
+    return kind_of(path) in (*(TEXT_KINDS if is_packed(path) else KINDS), *CONLL_KINDS)

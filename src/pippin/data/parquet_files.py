@@ -92,7 +92,7 @@ def _class_names(metadata: dict[bytes, bytes]) -> dict[str, tuple[str, ...]]:
     """By column; anything else that stands in the metadata is somebody else's affair."""
     try:
         features = parse_json(metadata[b"huggingface"].decode())["info"]["features"]
-        named = {name: kind["names"] for name, kind in features.items() if isinstance(kind, dict) and "names" in kind}
+        named = {name: kind["names"] for name, kind in map(_item_of_list, features.items()) if "names" in kind}
     except (KeyError, ValueError, TypeError, AttributeError):
         return {}
     return {
@@ -100,3 +100,10 @@ def _class_names(metadata: dict[bytes, bytes]) -> dict[str, tuple[str, ...]]:
         for name, names in named.items()
         if isinstance(names, list) and all(isinstance(each, str) for each in names)
     }
+
+
+def _item_of_list(feature: tuple[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A column's kind; of a column of lists, that of their items."""
+    name, kind = feature
+    inside = kind.get("feature", kind) if isinstance(kind, dict) else kind[0] if isinstance(kind, list) and kind else {}
+    return name, inside if isinstance(inside, dict) else {}

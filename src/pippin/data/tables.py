@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pippin.data.chunks import in_chunks
-from pippin.data.kinds import KINDS, TEXT_KINDS, is_rows, kind_of
+from pippin.data.kinds import CONLL_KINDS, KINDS, TEXT_KINDS, is_rows, kind_of
 from pippin.data.text_files import text_blocks
 from pippin.errors import PippinError, nearest, shown
 from pippin.plain_files import odd_kind
@@ -93,6 +93,8 @@ class TableStream:
     """How the file was read, where that could have been meant otherwise."""
     has_names: bool = True
     """Whether the names of the columns are the file's own; else they are `text` and `label`."""
+    is_conll: bool = False
+    """Whether each line of the file is a word."""
 
     def whole(self) -> Table:
         """All rows as one table."""
@@ -143,13 +145,17 @@ def open_table(
 
 def _opened(path: Path, encoding: str, lines_are_texts: bool, header: Header) -> TableStream:
     kind, origin = kind_of(path), str(path)
-    if header is not None and kind not in (".csv", ".tsv"):
-        flag = "--column_names" if header else "--no_header"
-        raise PippinError(f"{path}: {flag} is for CSV and TSV files. Leave it out.")
 
     def blocks() -> Iterator[str]:
         return text_blocks(path, encoding)
 
+    if kind in CONLL_KINDS or (kind in (".txt", ".tsv") and _is_conll(blocks)):
+        from pippin.data.conll_files import open_conll
+
+        return open_conll(blocks, origin, header)
+    if header is not None and kind not in (".csv", ".tsv"):
+        flag = "--column_names" if header else "--no_header"
+        raise PippinError(f"{path}: {flag} is for CSV, TSV and CoNLL files. Leave it out.")
     if kind in (".csv", ".tsv"):
         from pippin.data.delimited import open_delimited
 
@@ -169,6 +175,15 @@ def _opened(path: Path, encoding: str, lines_are_texts: bool, header: Header) ->
     from pippin.data.json_files import open_json
 
     return open_json(blocks, origin)
+
+
+def _is_conll(blocks: Callable[[], Iterator[str]]) -> bool:
+    from pippin.data.conll_files import looks_like_conll
+
+    try:
+        return looks_like_conll(blocks())
+    except PippinError:  # the reader that it is left to says what is wrong
+        return False
 
 
 def stream_of(table: Table) -> TableStream:

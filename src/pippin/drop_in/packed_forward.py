@@ -10,18 +10,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from types import MethodType
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from pippin.data.batches import padded_lengths
-from pippin.data.collate import NO_LABEL, packing_of
+from pippin.data.collate import NO_LABEL, Packing, packing_of
 from pippin.machine.drivers.base import Backend
 from pippin.models.dropout import QuickDropout
 from pippin.models.families import Family, attention_window
 from pippin.models.first_token import read_first_tokens
+from pippin.models.last_token import read_last_tokens
 from pippin.models.network import ATTEND
 from pippin.models.registry import AttentionLayout, registered_attention
 
@@ -51,6 +54,7 @@ class PackedForward:
         """``every_token``: whether the head answers for each token rather than for each row."""
         self.model, self.family, self.backend, self.every_token = model, family, backend, every_token
         self.on_refusal, self.in_half, self.known_hooks = on_refusal, in_half, known_hooks
+        self.reads_last = family.causal and not every_token
         packs = backend.traits.packed_attention
         self.layout = AttentionLayout(ATTEND[packs] if packs else None)
         self._kept: ExitStack | None = None
@@ -98,21 +102,29 @@ class PackedForward:
                 missing = given["input_ids"].shape[1] - outputs.logits.shape[1]
                 outputs.logits = torch.nn.functional.pad(outputs.logits, (0, 0, 0, missing))
             return outputs
-        order = np.argsort(lengths, kind="stable")
-        packing = packing_of(lengths[order], self.backend.traits.packed_attention == "groups")
-        if not packing.groups:
-            packing = packing.moved(self.backend.to_device)
         ids = given["input_ids"]
-        places = torch.as_tensor(order, device=ids.device)
-        kept = torch.as_tensor(_kept(lengths, order, ids.shape[1]), device=ids.device)
+        packing, kept, places = self._places(ids, lengths)
         with self._reaching_in(packing):
             outputs = forward(**self._packed(given, kept, places))
         if self.every_token:
             padded = outputs.logits.new_zeros(ids.numel(), outputs.logits.shape[-1])
             outputs.logits = padded.index_copy(0, kept, outputs.logits[0]).view(*ids.shape, -1)
         else:
-            outputs.logits = outputs.logits.index_select(0, places.argsort())
+            logits = outputs.logits[0] if self.reads_last else outputs.logits
+            outputs.logits = logits.index_select(0, places.argsort())
         return outputs
+
+    def _places(self, ids: torch.Tensor, lengths: np.ndarray) -> tuple[Packing, torch.Tensor, torch.Tensor]:
+        """Where the rows lie when they are packed, the places of their tokens in the padded rows, and their own."""
+        order = np.argsort(lengths, kind="stable")
+        packing = packing_of(lengths[order], self.backend.traits.packed_attention == "groups")
+        if self.reads_last:
+            lasts = packing.starts[:-1].numpy() + self._lasts(ids)[order]
+            packing = replace(packing, lasts=torch.from_numpy(lasts))
+        if not packing.groups:
+            packing = packing.moved(self.backend.to_device)
+        kept = torch.as_tensor(_kept(lengths, order, ids.shape[1]), device=ids.device)
+        return packing, kept, torch.as_tensor(order, device=ids.device)
 
     def _lengths(self, arguments: tuple[Any, ...], inputs: dict[str, Any]) -> tuple[np.ndarray | None, str]:
         """Tokens of each row; None, and the reason, where the batch is nothing for this forward."""
@@ -137,6 +149,8 @@ class PackedForward:
             lengths = np.asarray((seen != 0).sum(1))
             if not lengths.all() or (seen != (np.arange(width) < lengths[:, None])).any():
                 return None, "the padding is not at the end of the rows"
+        if self.reads_last and (why := self._of_last_tokens(ids, lengths)):
+            return None, why
         if self.every_token and (why := self._of_labels(inputs.get("labels"), lengths, width)):
             return None, why
         window = attention_window(self.model.config)
@@ -145,6 +159,17 @@ class PackedForward:
         if by_kernel and window and lengths.max() > window and not in_half:
             return None, f"no fp32 kernel here has a window of {window} tokens"
         return lengths, ""
+
+    def _of_last_tokens(self, ids: torch.Tensor, lengths: np.ndarray) -> str:
+        """What speaks against answering at each row's last token, where its model looks for that by its number."""
+        if self.model.config.pad_token_id is None:
+            return "the model names no padding token"
+        return "the padding is not the model's padding token" if (self._lasts(ids) >= lengths).any() else ""
+
+    def _lasts(self, ids: torch.Tensor) -> np.ndarray:
+        """In each row the place of the last token that is no padding token, as transformers finds it."""
+        is_text = ids.cpu().numpy() != self.model.config.pad_token_id
+        return (np.arange(ids.shape[1]) * is_text).argmax(1)
 
     def _of_labels(self, labels: torch.Tensor | None, lengths: np.ndarray, width: int) -> str:
         """What speaks against leaving out the padding of rows with a label for each token; empty: nothing."""
@@ -170,7 +195,8 @@ class PackedForward:
             if name in per_token
         }
         if "labels" in inputs and not self.every_token:
-            packed["labels"] = inputs["labels"].index_select(0, places)
+            labels = inputs["labels"].index_select(0, places)
+            packed["labels"] = labels[None] if self.reads_last else labels
         if "num_items_in_batch" in inputs:
             packed["num_items_in_batch"] = inputs["num_items_in_batch"]
         return packed
@@ -215,9 +241,10 @@ class PackedForward:
             module.__dict__["pippin_layout"] = self.layout
         for module in dropouts:
             module.__dict__["forward"] = functools.partial(QuickDropout.forward, module)
-        hooks = [] if self.every_token else read_first_tokens(self.model, self.family, self.layout)
+        hooks = self._hooks_of_head()
         self.layout.packing, self.layout.set_aside = packing, None
-        config._attn_implementation = registered_attention(self.layout, own)
+        if packing is not None or not self.family.causal:  # padded, a decoder's own attention knows what comes later
+            config._attn_implementation = registered_attention(self.layout, own)
         try:
             yield
         finally:
@@ -229,6 +256,14 @@ class PackedForward:
                 del module.__dict__["forward"]
             for module in self._modules:
                 del module.__dict__["pippin_layout"]
+
+    def _hooks_of_head(self) -> list[RemovableHandle]:
+        """The short cuts to what the head reads."""
+        if self.every_token:
+            return []
+        if self.family.causal:
+            return read_last_tokens(self.model, self.layout)
+        return read_first_tokens(self.model, self.family, self.layout)
 
 
 def _kept(lengths: np.ndarray, order: np.ndarray, width: int) -> np.ndarray:

@@ -6,20 +6,28 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from pippin.drop_in.language_forward import LanguageForward
 from pippin.drop_in.packed_forward import PackedForward
 from pippin.machine.drivers.base import Backend
-from pippin.models.families import family_of
+from pippin.models.families import caps_scores, family_of
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Choice
 
 AS_GIVEN, CUT = "as the script gives them", "cut to the longest"
 
 
-def choose_rows(model: Any, args: Any, backend: Backend | None) -> Choice[str]:
+def choose_rows(model: Any, args: Any, backend: Backend | None, takes_loss: bool = True) -> Choice[str]:
+    """``takes_loss``: whether the script leaves the loss to the model, and so does not look at its logits."""
     problem = _problem(model, args, backend)
+    if problem is None and _writes(_core(model)) and not takes_loss:
+        problem = "the script computes its own loss from the logits of a language model"
     if problem is not None or backend is None:
         return Choice(AS_GIVEN, problem or "")
-    short = "" if reads_every_token(_core(model)) else "; the last layer computes first tokens only"
+    family, _ = family_of(_core(model).config)
+    assert family is not None
+    core = _core(model)
+    short = "" if family.causal or reads_every_token(core) else "; the last layer computes first tokens only"
+    short = "; in training, logits are made of learnt tokens alone" if _writes(core) else short
     if backend.traits.packed_attention is None:
         return Choice(CUT, f"columns of padding alone are left out{short}")
     return Choice(PACKED, f"end to end without padding{short}")
@@ -32,6 +40,8 @@ def forward_for(
     core = _core(model)
     family, _ = family_of(core.config)
     assert family is not None
+    if _writes(core):
+        return LanguageForward(core, model, family, backend, on_refusal, in_half, known_hooks)
     return PackedForward(model, family, backend, on_refusal, in_half, known_hooks, reads_every_token(core))
 
 
@@ -40,6 +50,13 @@ def reads_every_token(model: Any) -> bool:
     from transformers import AutoModelForTokenClassification
 
     return type(model) is AutoModelForTokenClassification._model_mapping.get(type(model.config), None)
+
+
+def _writes(model: Any) -> bool:
+    """Whether this is a language model."""
+    from transformers import AutoModelForCausalLM
+
+    return type(model) is AutoModelForCausalLM._model_mapping.get(type(model.config), None)
 
 
 def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
@@ -59,6 +76,8 @@ def _problem(model: Any, args: Any, backend: Backend | None) -> str | None:
         config = _core(model).config
         if config.hidden_size // config.num_attention_heads % 8:
             return "the device's attention kernel does not support heads of this width"
+        if caps_scores(config):
+            return "no kernel here caps attention's scores, as this model does"
     return problem
 
 
@@ -78,10 +97,10 @@ def _problem_of_model(model: Any) -> str | None:
     from transformers import AutoModelForSequenceClassification
 
     expected = AutoModelForSequenceClassification._model_mapping.get(type(config), None)
-    if type(core) is not expected and not reads_every_token(core):
+    if type(core) is not expected and not reads_every_token(core) and not _writes(core):
         name = type(core).__name__
         if type(core).__module__.partition(".")[0] == "transformers":
-            return f"only classifiers of texts and of tokens can be packed, and {name} is another kind of model"
+            return f"only classifiers, taggers and decoders can be packed, and {name} is another kind of model"
         return f"{name} is not one of transformers' own classes, and may do more than they do"
     if _is_patched(core) or getattr(core, "_compiled_call_impl", None) is not None:
         return "the script has replaced the model's forward"

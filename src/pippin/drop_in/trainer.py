@@ -117,7 +117,9 @@ class Trainer(SavesCheckpoints):
 
     def rows_plan(self) -> Choice[str]:
         """How the rows of this script go through its model, and why."""
-        return choose_rows(self.model, self.args, self._backend)
+        asks_for_logits = self.compute_loss_func is not None or self.label_smoother is not None
+        takes_loss = not (overrides(self, "compute_loss") or asks_for_logits)
+        return choose_rows(self.model, self.args, self._backend, takes_loss)
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None, *others: Any) -> torch.Tensor:
         if num_items_in_batch is not None and self._averages_own_loss():

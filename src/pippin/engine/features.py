@@ -27,6 +27,7 @@ from pippin.engine.repeatable import repeatable
 from pippin.engine.seeding import arithmetic
 from pippin.models.families import family_of
 from pippin.models.freezing import FrozenPart
+from pippin.models.labels import THRESHOLDS
 from pippin.models.network import Network
 from pippin.plan.frozen import NOT_KEPT, ON_DISK, can_keep_states, frozen_layers
 from pippin.plan.plan import Plan
@@ -49,11 +50,13 @@ def freeze(
 
     ``settings`` are those beside the plan that the states depend on; ``fresh`` makes anew what the cache holds.
     """
-    part = FrozenPart(network.model, frozen_layers(plan.execution.frozen.value))
-    if not can_keep_states(family_of(network.model.config)[0] is not None, pads_left, reads):
+    part = FrozenPart(network.model, frozen_layers(plan.execution.frozen.value), every_token=reads == "targets")
+    if not can_keep_states(family_of(network.model.config)[0], pads_left, reads):
         return  # the model is called as it is
     features = Features(network, part, plan.execution.states.value, settings, fresh, group)
-    network.collate = WithStates(pad_lengths=network.collate.pad_lengths, features=features)
+    network.collate = WithStates(
+        pad_lengths=network.collate.pad_lengths, targets=network.collate.targets, features=features
+    )
     network.frozen = part
 
 
@@ -204,7 +207,7 @@ class Features:
             self.part.layers,
             digest.hexdigest(),
             type(model).__name__,
-            json.dumps(model.config.to_dict(), sort_keys=True, default=str),
+            json.dumps({**model.config.to_dict(), THRESHOLDS: None}, sort_keys=True, default=str),
             self.network.backend.kind,
             self.network.precision,
             self.settings,

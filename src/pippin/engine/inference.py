@@ -131,6 +131,8 @@ class Inference:
         """Shapes for batches like these, where the device records its work and they are many."""
         if self.replays is not None or not (self.backend.traits.captures_steps and self._in_input_order):
             return
+        if self.network.collate.targets:  # how many tokens have a label differs from batch to batch
+            return
         totals = [lengths[rows].sum() for rows, _ in self._batches(lengths)]
         if len(totals) >= _WORTH_RECORDING:
             rows = len(next(self._batches(lengths))[0])

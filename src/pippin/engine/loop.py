@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
@@ -113,6 +113,8 @@ class Training:
     """Of the checkpoint that the run goes on from."""
     new_rates: bool = False
     """Whether the learning rate's schedule is another than when that was written."""
+    samples: Callable[[], Iterable[dict[str, Any]]] = tuple
+    """What the model answers after an evaluation, where it answers in words."""
 
 
 def train(job: Training) -> Outcome:
@@ -191,6 +193,7 @@ def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -
     try:
         with meter.paused():
             evaluation = job.evaluate()
+            samples = list(job.samples())
     except NoAnswer as error:
         if not now.step:
             raise
@@ -202,6 +205,8 @@ def _evaluate(job: Training, now: Progress, meter: Meter, follow: bool = True) -
     if job.step.metric_decides_rate:
         job.step.schedule.step(evaluation.metrics.get(job.plan.schedule.best_metric.value or "loss", math.nan))
     job.emit("evaluation", **_place(now), best=improved, **evaluation.results("eval"))
+    for sample in samples:
+        job.emit("sample", **_place(now), **sample)
     if best is not None and best.should_stop:
         now.stopped_early = now.step < job.plan.schedule.steps.value
     return improved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -19,7 +19,7 @@ from pippin.engine.group import SOLO, Group
 from pippin.engine.inference import Evaluation, Inference, evaluate, score
 from pippin.engine.interrupts import Interrupts
 from pippin.engine.loop import CheckpointSaver, Emit, Outcome, Training, train
-from pippin.engine.network import network_for
+from pippin.engine.network import network_for, prepare_weights
 from pippin.engine.optimiser import make_optimiser, make_schedule
 from pippin.engine.seeding import seed_everything
 from pippin.engine.sharded import ShardedStep, is_sharded, shard, whole
@@ -32,6 +32,7 @@ from pippin.machine.awake import kept_awake
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
 from pippin.machine.fallbacks import Fallbacks
+from pippin.models.labels import keep_thresholds
 from pippin.models.training_mode import prepare_for_training, recompute_activations
 from pippin.models.used_rows import train_used_rows
 from pippin.plan.fits import IN_BACKWARD, RECOMPUTED
@@ -69,6 +70,7 @@ class Session:
             self.backend.set_tf32(plan.execution.tf32)
         seed_everything(plan.execution.seed, self.backend)  # the new head draws from here
         model = load(plan.execution.attention)
+        prepare_weights(plan, model, trains=rows.train is not None)
         group.share_weights(model)
         if plan.execution.weights.value == SPREAD:
             shard(model, self.backend.device, group.size)
@@ -85,8 +87,8 @@ class Session:
                 group,
             )
         self.inference = Inference(self.network, plan.batches.per_device_eval_batch_size, group=group)
-        self.finished_weights: dict[str, Any] = {}
-        """For the model's save_pretrained, where this process holds only a part of it."""
+        self.finished_weights: dict[str, Any] | None = None
+        """Of the whole model, where this process holds only a part of it."""
         self._recomputes = plan.memory.activations.value == RECOMPUTED
         self.step = self._make_step() if rows.train and not is_trained else None
 
@@ -97,10 +99,12 @@ class Session:
         saver: CheckpointSaver,
         state: dict[str, Any] | None = None,
         new_rates: bool = False,
+        samples: Callable[[], Iterable[dict[str, Any]]] = tuple,
     ) -> Outcome:
         """Train on the training rows, which were made of ``examples``; the model keeps the best (or last) weights.
 
         ``state`` is that of the checkpoint that the run goes on from, ``new_rates`` whether its schedule has changed.
+        ``samples`` gives what the model answers after an evaluation.
         """
         assert self.rows.train is not None
         assert self.step is not None
@@ -133,10 +137,11 @@ class Session:
                     not_finite=NotFinite(examples, self.task.suspects, self.plan.execution.precision.value),
                     state=state,
                     new_rates=new_rates,
+                    samples=samples,
                 )
             )
         if is_sharded(self.model):
-            self.finished_weights = {"state_dict": whole(self.model.state_dict())}
+            self.finished_weights = whole(self.model.state_dict())
         emit("trained", step=outcome.steps, kept=outcome.best_step)
         return outcome
 
@@ -148,6 +153,13 @@ class Session:
         """The answers to rows without labels."""
         self._make_ready(encoded)
         return score(self.inference, encoded, self.task, on_rows)[0]
+
+    def settle(self) -> None:
+        """Let the task choose on the validation rows what is left to choose. It is kept with the model."""
+        rows = next(iter(self.rows.validation.values()), None)
+        labels = self.task.settled(None if rows is None else lambda: self.evaluate(rows).scorer)
+        self.task = self.task.with_labels(labels)
+        keep_thresholds(self.model.config, labels)
 
     def evaluate_all(self) -> dict[str, Evaluation]:
         return {name: self.evaluate(encoded) for name, encoded in self.rows.validation.items()}
@@ -194,10 +206,9 @@ class Session:
             return InBackwardStep(*parts)
         if not self.plan.execution.capacities.value:
             return EagerStep(*parts)
-        longest = int(self.rows.train.lengths.max())
-        return CapturedStep(
-            *parts, shapes=Shapes(self.plan.batches.micro_batch.value, self.plan.execution.capacities.value, longest)
-        )
+        longest, execution = int(self.rows.train.lengths.max()), self.plan.execution
+        room = (execution.capacities.value, longest, execution.target_capacities.value)
+        return CapturedStep(*parts, shapes=Shapes(self.plan.batches.micro_batch.value, *room))
 
     def _recompute_activations(self) -> bool:
         """The last resort of a step that does not fit; False where there is none."""

@@ -36,8 +36,8 @@ def is_causal(config: Any) -> bool:
     if getattr(config, "is_decoder", False) or getattr(config, "is_encoder_decoder", False):
         return True
     kind = getattr(config, "model_type", None)
-    if kind is None or kind in FAMILIES:  # these look both ways, and asking would import transformers
-        return False
+    if kind is None or kind in FAMILIES:  # asking would import transformers
+        return kind in FAMILIES and FAMILIES[kind].causal
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,

@@ -1,4 +1,4 @@
-"""Kinds of models whose rows can be packed, and whose head reads the first token alone: what must be known of each."""
+"""Kinds of models whose rows can be packed: what must be known of each."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ class Family:
     value: str | None = None
     positions_after_padding: bool = False
     """Whether positions begin after the padding token's number, and padding tokens in a text are not counted."""
+    causal: bool = False
+    """Whether a token sees none that come later. A head for rows reads the last token then, else the first."""
+    rotary: bool = False
+    """Whether only the distance of two positions matters, so that padding before a text changes nothing."""
+    takes_states: bool = False
+    """Of decoders: whether hidden states can stand for word vectors, with nothing added or multiplied on the way."""
 
 
 _LIKE_BERT = Family("attention.self.key", "attention.self.value")
@@ -30,7 +36,13 @@ FAMILIES = {
     "camembert": _LIKE_ROBERTA,
     "distilbert": Family("attention.k_lin", "attention.v_lin"),
     "modernbert": Family(),
-}
+    "gpt2": Family(causal=True),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), Family(causal=True, rotary=True)),
+    **dict.fromkeys(
+        ("llama", "mistral", "qwen2", "qwen3", "smollm3", "phi3", "gpt_neox"),
+        Family(causal=True, rotary=True, takes_states=True),
+    ),
+}  # fmt: skip
 
 
 def family_of(config: Any) -> tuple[Family | None, str]:
@@ -39,8 +51,10 @@ def family_of(config: Any) -> tuple[Family | None, str]:
     family = FAMILIES.get(kind or "")
     if family is None:
         return None, f"Pippin cannot pack {kind} models"
-    if getattr(config, "is_decoder", False) or getattr(config, "add_cross_attention", False):
+    if getattr(config, "add_cross_attention", False) or (getattr(config, "is_decoder", False) and not family.causal):
         return None, "it is set up as a decoder"
+    if getattr(config, "use_bidirectional_attention", False):
+        return None, "its tokens see later ones"
     if getattr(config, "position_embedding_type", None) not in (None, "absolute"):
         return None, "its positions are relative"
     if getattr(config, "classifier_pooling", "cls") != "cls":
@@ -58,6 +72,11 @@ def first_position(family: Family, config: Any) -> int:
 def attention_window(config: Any) -> int | None:
     """How far a token sees to either side, where that is not the whole row."""
     return getattr(config, "sliding_window", None) if getattr(config, "model_type", None) == "modernbert" else None
+
+
+def caps_scores(config: Any) -> bool:
+    """Whether attention's scores are capped, as in Gemma 2: few kernels can do that."""
+    return getattr(config, "attn_logit_softcapping", None) is not None
 
 
 def _has_registry(config: Any) -> bool:

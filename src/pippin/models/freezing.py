@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from pippin.errors import PippinError
+from pippin.models.answering import answering
 from pippin.models.first_token import layers_of
 from pippin.models.plain_bert.model import PlainBert
 
@@ -21,8 +22,8 @@ class FrozenPart:
     core, or all layers), and otherwise one for each token.
     """
 
-    def __init__(self, model: Any, layers: int | None):
-        """``layers`` are the lowest ones; None stands for the whole core."""
+    def __init__(self, model: Any, layers: int | None, every_token: bool = False):
+        """``layers`` are the lowest ones; None: the whole core. ``every_token``: whether all are read of it."""
         self.model, self.layers = model, layers
         core = getattr(model, model.base_model_prefix)
         self.is_core = layers is None
@@ -36,7 +37,7 @@ class FrozenPart:
             )
             self._upper = every[layers:]
             self._outermost = [*self._before, *every[:layers]]
-        self.one_vector_a_row = layers is None or layers == len(self._list)
+        self.one_vector_a_row = not every_token and (layers is None or layers == len(self._list))
         for module in self._outermost:
             module.requires_grad_(False).eval()
             # Without dropout, also when the rest of the model changes to training.
@@ -69,15 +70,15 @@ class FrozenPart:
     def giving(self, hidden_states: torch.Tensor) -> Iterator[None]:
         """Within, the part gives these hidden states, whatever it is asked."""
         if self.is_core:
-            with _answering(self._outermost[0], lambda *_, **__: _answer_of_core(self.model, hidden_states)):
+            with answering(self._outermost[0], lambda *_, **__: _answer_of_core(self.model, hidden_states)):
                 yield
             return
         answer = hidden_states[:, None] if self.one_vector_a_row else hidden_states
         first, *others = self._before
         with ExitStack() as undone:
-            undone.enter_context(_answering(first, lambda *_, **__: answer))
+            undone.enter_context(answering(first, lambda *_, **__: answer))
             for module in others:
-                undone.enter_context(_answering(module, lambda given, *_, **__: given))
+                undone.enter_context(answering(module, lambda given, *_, **__: given))
             undone.callback(self._holder._modules.update, {self._list_name: self._list})
             self._holder._modules[self._list_name] = self._upper
             yield
@@ -112,13 +113,3 @@ def _answer_of_core(model: Any, hidden_states: torch.Tensor) -> Any:
     from transformers.modeling_outputs import BaseModelOutputWithPooling
 
     return BaseModelOutputWithPooling(last_hidden_state=hidden_states[:, None], pooler_output=hidden_states)
-
-
-@contextmanager
-def _answering(module: torch.nn.Module, answer: Callable[..., Any]) -> Iterator[None]:
-    """A module that calls this function instead of its own, while the context lasts."""
-    module.forward = answer
-    try:
-        yield
-    finally:
-        del module.forward

@@ -37,22 +37,23 @@ class Network:
         family: Family | None = None,
         packs: bool = False,
         pad_lengths: tuple[int, ...] = (),
-        first_tokens: bool = True,
+        reads_one: bool = True,
     ):
-        """``first_tokens``: whether the head reads no others."""
+        """``reads_one``: whether the head reads one token of each row alone, the first or of causal models the last."""
         self.model, self.backend, self.precision = model, backend, precision
         self.collate = Collator(pad_lengths)
         self.layout = AttentionLayout(None)
         self.frozen: FrozenPart | None = None  # the part that is passed over where a batch carries its hidden states
-        if family is None:
+        if family is None or (family.causal and not packs):
             return
         if packs:
             assert backend.traits.packed_attention is not None
             self.layout.attend = ATTEND[backend.traits.packed_attention]
             groups = backend.traits.packed_attention == "groups"
-            self.collate = Collator((), True, groups, first_position(family, model.config))
+            lasts = family.causal and reads_one
+            self.collate = Collator((), True, groups, first_position(family, model.config), lasts)
         use_attention(model, self.layout)
-        if first_tokens:
+        if reads_one and not family.causal:
             read_first_tokens(model, family, self.layout)
 
     def keep_products_in_half(self) -> None:
@@ -65,18 +66,26 @@ class Network:
 
     def logits(self, batch: Batch) -> torch.Tensor:
         """On the device, with a gradient where one is wanted."""
-        inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
-        packing = batch.packing
-        if packing is not None and not packing.groups:
-            packing = packing.moved(self.backend.to_device)
+        inputs, packing = self.on_device(batch)
         if batch.hidden_states is None:
             return self.run(inputs, packing)
         assert self.frozen is not None
         with self.frozen.giving(self.backend.to_device(batch.hidden_states)):
             return self.run(inputs, packing)
 
+    def on_device(self, batch: Batch) -> tuple[dict[str, torch.Tensor], Packing | None]:
+        """A batch's inputs, and where its rows lie; groups are for devices that share the CPU's memory."""
+        inputs = {name: self.backend.to_device(tensor) for name, tensor in batch.inputs.items()}
+        packing = batch.packing
+        if packing is not None and not packing.groups:
+            packing = packing.moved(self.backend.to_device)
+        return inputs, packing
+
     def run(self, inputs: dict[str, torch.Tensor], packing: Packing | None) -> torch.Tensor:
         """The same for what is on the device already."""
         self.layout.packing = packing
         with self.backend.autocast(self.precision):
-            return self.model(**inputs).logits
+            if packing is None or packing.lasts is None:
+                return self.model(**inputs).logits
+            hidden_states = self.model.base_model(**inputs, use_cache=False).last_hidden_state
+            return self.model.score(hidden_states[0].index_select(0, packing.lasts))

@@ -12,8 +12,9 @@ from pippin.data.collate import Packing
 from pippin.models.padded_attention import BY_NAME, Attention, fused
 from pippin.models.plain_bert.model import PlainBert
 
-#: query, key, value (tokens × heads × width), where the rows lie, scaling, dropout, how far a token sees → tokens.
-Attend = Callable[[Tensor, Tensor, Tensor, Packing, float, float, "int | None"], Tensor]
+#: query, key, value (tokens × heads × width), where the rows lie, scaling, dropout, how far a token sees, whether it
+#: sees no later ones, and what scores are capped at → tokens.
+Attend = Callable[[Tensor, Tensor, Tensor, Packing, float, float, "int | None", bool, "float | None"], Tensor]
 
 
 @dataclass
@@ -60,6 +61,7 @@ def _packed(
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
+    softcap: float | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
     layout: AttentionLayout = module.pippin_layout
@@ -68,7 +70,9 @@ def _packed(
     key, value = _all_tokens(layout, key, value)
     query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     scaling = query.size(-1) ** -0.5 if scaling is None else scaling
-    return layout.attend(query, key, value, layout.packing, scaling, dropout, sliding_window)[None], None
+    causal = bool(getattr(module, "is_causal", False))
+    found = layout.attend(query, key, value, layout.packing, scaling, dropout, sliding_window, causal, softcap)
+    return found[None], None
 
 
 def _padded(attend: Attention) -> Attention:

@@ -23,6 +23,8 @@ _REFUSED_KEYS = {
     "quantization_config": "asks for kernels that are fetched as code",
     "transformers_weights": "names another file of weights",
 }
+#: Under these stands how weights were squeezed: transformers' word, and that of MLX.
+_FEW_BITS = ("quantization_config", "quantization")
 #: Below these the keys are the names of classes, and a class may be called anything.
 _NAMES_OF_CLASSES = {"label2id", "id2label"}
 #: How other kinds of files begin that are found under the name of safetensors.
@@ -47,6 +49,7 @@ def check_settings(name: str, file: Path) -> None:
     """Refuse a configuration that would fetch code or is larger than any model, also in its parts (text_config …)."""
     try:
         settings = read_json(file)
+        _refuse_few_bits(name, settings)
         _check_sizes(f"{name}: its {file.name}", _sizes(settings))
         refused = next(_refused(settings), None)
     except OSError as error:
@@ -60,6 +63,20 @@ def check_settings(name: str, file: Path) -> None:
         )
 
 
+def _refuse_few_bits(name: str, settings: Any) -> None:
+    """Refuse weights that were squeezed, by any of the ways to say so in a configuration."""
+    how = next((settings[key] for key in _FEW_BITS if settings.get(key)), None) if isinstance(settings, dict) else None
+    if how is None:
+        return
+    how = how if isinstance(how, dict) else {}
+    bits = how.get("bits") or (4 if how.get("load_in_4bit") else 8 if how.get("load_in_8bit") else None)
+    raise PippinError(
+        f"{name}: its weights are stored in {f'{bits} bits' if bits else 'few bits'} (quantised). Such weights need "
+        "kernels of their own, which Pippin doesn't run, and have no gradient. Name the model that it was made from, "
+        "in 16 or 32 bits; to train that in little memory: --train lora"
+    )
+
+
 def check_folder(folder: Path, own_links: bool = False) -> None:
     """Refuse a local folder that is no model, or leads out of itself.
 
@@ -71,6 +88,14 @@ def check_folder(folder: Path, own_links: bool = False) -> None:
         if not own_links:
             _refuse_link(folder, shard)
         _refuse_other_kinds(folder / shard)
+
+
+def check_adapter(folder: Path, weights: str) -> None:
+    """Refuse a folder of adapters whose weights are missing, or lead out of it."""
+    if not (folder / weights).is_file():
+        raise PippinError(f"{folder} holds settings of an adapter ({ADAPTER}) and no weights ({weights}).")
+    _refuse_link(folder, weights)
+    _refuse_other_kinds(folder / weights)
 
 
 def refuse_odd_files(folder: Path) -> None:

@@ -34,6 +34,8 @@ class Rows:
     pads_left: bool = False
     words: int = 0
     """Different tokens in the training rows."""
+    learnt: np.ndarray | None = None
+    """Tokens of each training row that have a label, where the head reads these alone."""
 
     def splits(self) -> list[np.ndarray]:
         """The lengths in every split."""

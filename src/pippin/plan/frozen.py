@@ -6,6 +6,7 @@ from typing import Final
 
 from pippin.errors import PippinError
 from pippin.models.facts import ModelFacts
+from pippin.models.families import Family
 from pippin.plan.facts import Rows
 from pippin.plan.plan import Choice, States
 from pippin.recipe import Recipe
@@ -27,8 +28,13 @@ _STATE_BYTES = 4
 def choose_frozen(recipe: Recipe, layers: int | None) -> Choice[str]:
     """What was asked for, of a model with so many layers."""
     without_dropout = "the frozen part runs without dropout"
-    if recipe.train_only == "head" or recipe.freeze == CORE:
-        flag = "--train_only head" if recipe.train_only else "--freeze core"
+    if recipe.train == "lora" and recipe.unfreeze is not None:
+        most = _check_layers("--unfreeze", recipe.unfreeze, layers, "which have adapters")
+        return Choice(str(most - recipe.unfreeze), f"set by --unfreeze: adapters in {recipe.unfreeze} of {most} layers")
+    if recipe.train == "lora":
+        return Choice(NOTHING, "beside the adapters nothing is trained")
+    if recipe.train == "head" or recipe.train_only == "head" or recipe.freeze == CORE:
+        flag = "--freeze core" if recipe.freeze else "--train head" if recipe.train else "--train_only head"
         return Choice(CORE, f"set by {flag}: only the head is trained; {without_dropout}")
     if recipe.freeze is not None:
         _check_layers("--freeze", int(recipe.freeze), layers, "or core")
@@ -45,9 +51,11 @@ def frozen_layers(frozen: str) -> int | None:
     return None if frozen == CORE else int(frozen)
 
 
-def can_keep_states(is_known_family: bool, pads_left: bool, reads: Reads) -> bool:
+def can_keep_states(family: Family | None, pads_left: bool, reads: Reads) -> bool:
     """Whether it is known where a frozen part ends, and what is read of it."""
-    return is_known_family and not pads_left and reads == "first token"
+    if family is None or pads_left:
+        return False
+    return family.takes_states if reads == "targets" else not family.causal and reads == "first token"
 
 
 def choose_states(
@@ -57,12 +65,13 @@ def choose_states(
     if frozen == NOTHING:
         return Choice(NOT_KEPT, "nothing is frozen")
     every_step = "the frozen part runs in every step"
-    if not can_keep_states(model.family is not None, rows.pads_left, reads):
-        pads = "the tokenizer pads on the left" if rows.pads_left else f"the head reads {reads}"
+    if not can_keep_states(model.family, rows.pads_left, reads):
+        read = "the last token" if model.family and model.family.causal else reads
+        pads = "the tokenizer pads on the left" if rows.pads_left else f"the head reads {read}"
         return Choice(NOT_KEPT, f"{every_step}: {model.no_family if model.family is None else pads}")
     if not recipe.cache_frozen:
         return Choice(NOT_KEPT, f"{every_step}: --cache_frozen is off")
-    one_vector_a_row = frozen_layers(frozen) in (None, model.layers)
+    one_vector_a_row = reads == "first token" and frozen_layers(frozen) in (None, model.layers)
     vectors = sum(len(lengths) if one_vector_a_row else int(lengths.sum()) for lengths in rows.splits())
     size = vectors * (model.hidden_size or 0) * _STATE_BYTES
     counted = f"one vector per {'row' if one_vector_a_row else 'token'}, {memory(max(size, 2**20))}"

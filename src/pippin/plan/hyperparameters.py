@@ -13,6 +13,10 @@ _SEARCH_WIDTH, _SEARCH_CLASSES = 384, 6
 _SEARCH_RATE = 1e-4
 #: A head alone is a linear model: it wants a far higher rate, and its epochs cost next to nothing.
 _HEAD_ONLY_RATE, _HEAD_ONLY_EPOCHS = 1e-2, 10
+#: Of language models: for adapters and for all weights, at this width.
+_ADAPTER_RATE, _LANGUAGE_RATE, _LANGUAGE_WIDTH = 4e-4, 4e-5, 2048
+#: Below so many rows a language model needs small batches to make enough steps.
+_FEW_CHATS = 1000
 HUGGING_FACE = "Hugging Face's default"
 
 
@@ -27,6 +31,10 @@ class JobFacts:
     """Width of the model."""
     head_only: bool = False
     """Whether nothing but the head is trained."""
+    language: bool = False
+    """Whether a language model is trained."""
+    adapters: bool = False
+    """Whether adapters are trained in place of the weights."""
 
     @property
     def crowding(self) -> float:
@@ -50,7 +58,10 @@ def choose_batch_size(recipe: Recipe, facts: JobFacts, processes: int = 1) -> Ch
         return Choice(recipe.per_device_train_batch_size * processes * accumulation, "as requested" + each + said)
     if recipe.is_classic:
         return Choice(8 * processes * accumulation, HUGGING_FACE + each + said)
-    rows = 8 if facts.rows < 200 else 16 if facts.rows < 2000 else 32
+    if facts.language:
+        rows = 8 if facts.rows < _FEW_CHATS else 16
+    else:
+        rows = 8 if facts.rows < 200 else 16 if facts.rows < 2000 else 32
     return shared(rows * accumulation, f"a good size for {facts.rows} rows")
 
 
@@ -60,6 +71,11 @@ def choose_learning_rate(recipe: Recipe, facts: JobFacts) -> Choice[float]:
         return Choice(recipe.learning_rate, "as requested")
     if recipe.is_classic:
         return Choice(5e-5, HUGGING_FACE)
+    if facts.language:
+        rate = _ADAPTER_RATE if facts.adapters else _LANGUAGE_RATE
+        rate = float(f"{rate * (_LANGUAGE_WIDTH / facts.hidden_size) ** 0.8:.1e}")
+        what = "adapters" if facts.adapters else "all weights"
+        return Choice(rate, f"for {what} of a language model with a hidden size of {facts.hidden_size}")
     width = min(3.0, (_SEARCH_WIDTH / facts.hidden_size) ** 1.5)
     crowd = min(2.0, facts.crowding ** (1 / 3))
     rate = float(f"{_SEARCH_RATE * width * crowd:.1e}")
@@ -84,6 +100,8 @@ def choose_epochs(recipe: Recipe, facts: JobFacts) -> Choice[float]:
         return Choice(recipe.num_train_epochs, "as requested")
     if recipe.is_classic:
         return Choice(3.0, HUGGING_FACE)
+    if facts.language:
+        return Choice(float(min(8, max(2, round(2 + 600 / facts.rows)))), f"for {facts.rows} rows")
     few = max(3, 2.5 + 2000 / facts.rows) if facts.rows <= 100_000 else 2 if facts.rows <= 500_000 else 1
     if facts.head_only:
         few = max(_HEAD_ONLY_EPOCHS, few)

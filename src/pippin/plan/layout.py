@@ -36,8 +36,10 @@ def choose_layout(
         return Choice(PADDED, "this device has no variable-length attention")
     if model.family is None:
         return Choice(PADDED, model.no_family)
-    if pads_left:
+    if pads_left and not model.family.rotary:
         return Choice(PADDED, "the tokenizer pads on the left")
+    if model.caps_scores and packs == "kernel":
+        return Choice(PADDED, "no kernel here caps attention's scores, as this model does")
     if model.window and longest > model.window and packs == "kernel" and precision in ("fp32", "tf32"):
         return Choice(PADDED, f"no kernel has a window of {model.window} tokens in {precision}")
     how = "uses the device's variable-length kernel" if packs == "kernel" else "runs on rows of one length at a time"
@@ -75,10 +77,14 @@ def choose_pad_lengths(
 
 def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first token") -> Choice[LastLayer]:
     """Only what the head reads, where that is known."""
+    if reads == "targets":
+        return Choice(ALL_TOKENS, "the head reads those that are learnt")
     if reads != "first token":
         return Choice(ALL_TOKENS, f"the head reads {reads}")
     if model.family is None:
         return Choice(ALL_TOKENS, model.no_family)
+    if model.family.causal:
+        return Choice(ALL_TOKENS, "the head reads the last token")
     if pads_left:
         return Choice(ALL_TOKENS, "the tokenizer pads on the left")
     if model.family.key is None:
@@ -86,10 +92,14 @@ def choose_last_layer(model: ModelFacts, pads_left: bool, reads: Reads = "first 
     return Choice(FIRST_TOKENS, "the head reads only the first token; same results")
 
 
-def choose_word_vectors(recipe: Recipe, words: int, frozen: str = NOTHING) -> Choice[int]:
+def choose_word_vectors(
+    recipe: Recipe, words: int, frozen: str = NOTHING, reads: Reads = "first token", trained: str = ""
+) -> Choice[int]:
     """How many are trained; 0 stands for all, or for none where they are frozen."""
-    if frozen != NOTHING:
+    if frozen != NOTHING or trained == "adapters":
         return Choice(0, "none: they are frozen")
+    if reads == "targets":
+        return Choice(0, "all: each is a word that the model may say")
     if recipe.shard:
         return Choice(0, "all: --shard spreads them over the processes")
     if recipe.weight_decay or recipe.optim not in _LEAVE_ALONE:

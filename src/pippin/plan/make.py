@@ -44,7 +44,8 @@ from pippin.plan.length import choose_max_length
 from pippin.plan.plan import NO_CAPACITIES, NO_GUARDS, Choice, Plan, plan_fields
 from pippin.plan.schedule import choose_schedule, steps_in_epoch
 from pippin.plan.sharing import as_started, choose_processes, choose_shards, choose_weights
-from pippin.plan.steps import NEVER, choose_capacities, choose_compiling, choose_step
+from pippin.plan.steps import NEVER, choose_capacities, choose_compiling, choose_step, choose_target_capacities
+from pippin.plan.trained import ADAPTERS, choose_kept, choose_trained
 from pippin.recipe import Recipe
 from pippin.recipe.fields import recipe_fields
 
@@ -69,17 +70,20 @@ def make_plan(
     machine = as_started(recipe, machine)
     plan = _as_asked(recipe, machine, task, model, rows, cache_bytes)
     traits = machine.device(plan.execution.device.value)
-    if rows.lengths is not None and (estimator or model.size):
+    has_formula = model.size and task.reads != "targets"
+    if rows.lengths is not None and (estimator or has_formula):
         estimator = estimator or quick_estimator(plan, model, rows.lengths, traits)
         can_recompute = not (recipe.gradient_checkpointing_kwargs or {}).get("use_reentrant")
         plan = fit(plan, estimator, len(rows.lengths), traits.saves_from_own_memory, can_recompute)
     work = replace(model.work, precision=plan.execution.precision.value)
     work = describe_work(recipe, work, rows.lengths, plan.batches.pad_lengths.value, plan.batches.batch_size.value)
     work = replace(work, recomputes=work.trains and plan.memory.activations.value == RECOMPUTED)
+    capacities = choose_capacities(plan, rows.lengths)
     return plan.changed(
         guards=choose_guards(work, traits),
         compiled=choose_compiling(recipe, plan.execution.precision.value, plan.execution.step.value),
-        capacities=choose_capacities(plan, rows.lengths),
+        capacities=capacities,
+        target_capacities=choose_target_capacities(plan, capacities.value, rows),
     )
 
 
@@ -90,13 +94,17 @@ def _as_asked(
     device = choose_device(recipe, machine)
     traits = machine.device(device.value)
     frozen = choose_frozen(recipe, model.layers)
+    trained = choose_trained(recipe, model, traits.memory_bytes or machine.memory_bytes, task.reads)
     facts = JobFacts(
         1 if rows.lengths is None else len(rows.lengths),
         task.outputs,
         model.hidden_size or 768,
         head_only=frozen.value == CORE,
+        language=task.reads == "targets",
+        adapters=trained.value == ADAPTERS,
     )
     shards = choose_shards(recipe, machine, traits)
+    budget = choose_budget(recipe, traits, machine.local_processes)
     batch, rate = choose_batch_size(recipe, facts, machine.processes), choose_learning_rate(recipe, facts)
     precision = choose_precision(recipe, traits)
     longest = max((int(lengths.max()) for lengths in rows.splits()), default=1)
@@ -118,12 +126,14 @@ def _as_asked(
         micro_batch=choose_micro_batch(recipe, batch.value, asked, traits, shards.value or machine.processes),
         micro_tokens=choose_micro_tokens(model, traits, frozen.value),
         **_roomy(recipe),
-        budget=choose_budget(recipe, traits, machine.local_processes),
+        budget=budget,
         batching=batching,
         layout=layout,
         pad_lengths=padding,
         last_layer=choose_last_layer(model, rows.pads_left, task.reads),
-        word_vectors=choose_word_vectors(recipe, rows.words, frozen.value),
+        word_vectors=choose_word_vectors(recipe, rows.words, frozen.value, task.reads, trained.value),
+        trained=trained,
+        kept=choose_kept(recipe, model, trained.value, precision.value, budget.value),
         frozen=frozen,
         states=choose_states(recipe, model, frozen.value, rows, cache_bytes, task.reads),
         step=choose_step(
@@ -137,7 +147,7 @@ def _as_asked(
             machine.processes,
         ),
         processes=choose_processes(machine),
-        weights=choose_weights(recipe, machine, traits),
+        weights=choose_weights(recipe, machine, traits, task.reads),
         shards=shards,
         compiled=Choice(NEVER, ""),
         capacities=NO_CAPACITIES,

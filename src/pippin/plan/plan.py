@@ -29,6 +29,7 @@ Activations = Literal["kept", "recomputed"]
 Updates = Literal["after backward", "in backward"]
 Saving = Literal["beside the steps", "between steps"]
 Weights = Literal["whole", "spread"]
+Trained = Literal["all weights", "adapters"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Choice(Generic[T]):
 
 NO_GUARDS: Choice[tuple[str, ...]] = Choice((), "this job meets no known fault of the device")
 NO_CAPACITIES: Choice[tuple[int, ...]] = Choice((), "steps are not recorded")
+ALL_WEIGHTS: Choice[Trained] = Choice("all weights", "those that are not frozen")
+IN_FULL: Choice[Precision] = Choice("fp32", "as they are trained")
 
 
 def _on_resume(rule: Rule, words: str = "", changed: str = "") -> dict[str, str]:
@@ -62,6 +65,10 @@ class Execution:
     """How many of the model's are trained; 0: all."""
     frozen: Choice[str] = field(metadata=_on_resume("fixed", "frozen", "frozen part"))
     """What is not trained: nothing, the core, or the embeddings and so many of the lowest layers (a number)."""
+    trained: Choice[Trained] = field(default=ALL_WEIGHTS, metadata=_on_resume("fixed", "trained", "what is trained"))
+    """Whether the weights themselves, or adapters beside them."""
+    kept: Choice[Precision] = field(default=IN_FULL, metadata=_on_resume("digits", "frozen weights"))
+    """The precision in which weights that are not trained are kept."""
     states: Choice[States] = field(metadata=_on_resume("free", "cached features"))
     """Where the frozen part's hidden states are kept."""
     step: Choice[StepKind] = field(metadata=_on_resume("digits", "step mode"))
@@ -70,6 +77,8 @@ class Execution:
     """Whether captured steps are compiled as well."""
     capacities: Choice[tuple[int, ...]] = field(metadata=_on_resume("free", "captured shapes"))
     """Tokens of a micro-batch that captured steps are filled up to."""
+    target_capacities: Choice[tuple[int, ...]] = field(default=NO_CAPACITIES, metadata=_on_resume("free"))
+    """For each of these the most tokens that are learnt, where the head reads these alone."""
     processes: Choice[int] = field(metadata=_on_resume("free", "processes"))
     """That share the steps."""
     weights: Choice[Weights] = field(metadata=_on_resume("free", "weights"))
@@ -80,6 +89,11 @@ class Execution:
     """Faults of the device that would make this job's results wrong, and are worked round."""
     seed: int = field(default=42, metadata=_on_resume("fixed"))
     """Of the new head and of dropout."""
+    lora_rank: int = field(default=16, metadata=_on_resume("fixed"))
+    lora_alpha: float | None = field(default=None, metadata=_on_resume("fixed"))
+    lora_dropout: float = field(default=0.0, metadata=_on_resume("fixed"))
+    lora_targets: tuple[str, ...] = field(default=(), metadata=_on_resume("fixed"))
+    max_logits_mb: int = field(default=64, metadata=_on_resume("digits"))
     attention: str | None = field(default=None, metadata=_on_resume("digits"))
     """By transformers' name; None: the model's own choice."""
     neftune_noise_alpha: float | None = field(default=None, metadata=_on_resume("applied"))
@@ -254,11 +268,14 @@ _ORDER = {
     "pad_lengths": "batches",
     "last_layer": "execution",
     "word_vectors": "execution",
+    "trained": "execution",
+    "kept": "execution",
     "frozen": "execution",
     "states": "execution",
     "step": "execution",
     "compiled": "execution",
     "capacities": "execution",
+    "target_capacities": "execution",
     "processes": "execution",
     "weights": "execution",
     "shards": "execution",
@@ -276,6 +293,11 @@ _ORDER = {
     "seed": "execution",
     "order_seed": "batches",
     "drop_last": "batches",
+    "lora_rank": "execution",
+    "lora_alpha": "execution",
+    "lora_dropout": "execution",
+    "lora_targets": "execution",
+    "max_logits_mb": "execution",
     "attention": "execution",
     "optim": "rates",
     "optim_state": "rates",

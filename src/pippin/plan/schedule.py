@@ -11,6 +11,9 @@ from pippin.plan.hyperparameters import HUGGING_FACE
 from pippin.plan.plan import Choice
 from pippin.recipe import Recipe
 
+#: Evaluations of a language model, which may see each row but once or twice.
+_FEWEST_EVALUATIONS = 4
+
 
 def steps_in_epoch(rows: int, batch: int, drop_last: int) -> int:
     """With rows left out that do not fill a last micro-batch of ``drop_last``."""
@@ -26,8 +29,12 @@ def choose_schedule(
     steps = _choose_steps(recipe, epochs.value, steps_per_epoch)
     if recipe.max_steps > 0:
         epochs = Choice(round(steps.value / steps_per_epoch, 2), "from --max_steps")
-    evaluates = _choose_eval_steps(recipe, steps.value, steps_per_epoch, has_validation)
+    evaluates = _choose_eval_steps(recipe, task, steps.value, steps_per_epoch, has_validation)
+    # The loss of thousands of tokens can tell which adapters are best; the accuracy of a few rows cannot.
+    follows_loss = task.reads == "targets" and not recipe.is_classic and evaluates.value > 0
     best, patience = _choose_best_metric(recipe, task, evaluates.value > 0), _choose_patience(recipe)
+    if follows_loss and not best.value:
+        best = Choice("loss", "that of the validation rows tells")
     greater = recipe.greater_is_better
     return {
         "epochs": epochs,
@@ -39,7 +46,7 @@ def choose_schedule(
         "best_metric": best,
         "patience": patience,
         "first_evaluation": _first_evaluation(recipe, steps_per_epoch),
-        "keeps_best": recipe.load_best_model_at_end or patience.value > 0,
+        "keeps_best": recipe.load_best_model_at_end or patience.value > 0 or follows_loss,
         "saves_best": recipe.save_strategy == "best",
         "greater_is_better": best.value not in task.lower_is_better if greater is None else greater,
     }
@@ -75,7 +82,9 @@ def _choose_logging_steps(recipe: Recipe, steps: int, steps_per_epoch: int) -> C
     return Choice(min(500, max(1, steps // 20)), "about 20 lines in all")
 
 
-def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_validation: bool) -> Choice[int]:
+def _choose_eval_steps(
+    recipe: Recipe, task: TaskFacts, steps: int, steps_per_epoch: int, has_validation: bool
+) -> Choice[int]:
     strategy = recipe.eval_strategy
     if not has_validation:
         if strategy not in (None, "no") or recipe.eval_on_start:
@@ -87,6 +96,8 @@ def _choose_eval_steps(recipe: Recipe, steps: int, steps_per_epoch: int, has_val
             strategy = "steps"
         elif recipe.is_classic:
             return Choice(0, HUGGING_FACE + ": only at the end")
+        elif task.reads == "targets" and steps < _FEWEST_EVALUATIONS * steps_per_epoch:
+            return Choice(math.ceil(steps / _FEWEST_EVALUATIONS), f"{_FEWEST_EVALUATIONS} times in all")
         else:
             return Choice(steps_per_epoch, "once per epoch")
     if strategy == "no":

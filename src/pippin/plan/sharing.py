@@ -11,6 +11,7 @@ from pippin.machine.machine import Machine
 from pippin.machine.traits import DeviceTraits
 from pippin.plan.plan import Choice, Plan, Weights
 from pippin.recipe import Recipe
+from pippin.tasks.base import Reads
 
 WHOLE: Final = "whole"
 SPREAD: Final = "spread"
@@ -47,13 +48,14 @@ def choose_processes(machine: Machine) -> Choice[int]:
     return Choice(machine.processes, f"started by {machine.launcher}{here}; they share the rows of every step")
 
 
-def choose_weights(recipe: Recipe, machine: Machine, traits: DeviceTraits) -> Choice[Weights]:
+def choose_weights(recipe: Recipe, machine: Machine, traits: DeviceTraits, reads: Reads) -> Choice[Weights]:
     """Spread over the processes only where that was asked for."""
     if not recipe.shard:
         return Choice(WHOLE, "every process holds the whole model" if machine.processes > 1 else "one process has all")
     problems = {
         "it spreads a model over several processes, and there is one": machine.processes == 1,
         "the Apple GPU has no collectives that torch's fully_shard could use": traits.mac is not None,
+        "language models are not spread. To train one in less memory: --train lora": reads == "targets",
         "--reduce exact needs whole gradients": recipe.reduce == "exact",
         "--fp16 scales each part's gradient by itself; use --bf16": recipe.fp16,
         "--optim_state bf16 updates whole tensors": recipe.optim_state == "bf16",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from pippin.data.batches import few_capacities, padded_lengths, training_order
 from pippin.machine.traits import DeviceTraits
+from pippin.plan.facts import Rows
 from pippin.plan.frozen import NOTHING
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import NO_CAPACITIES, Choice, Compiled, Plan, StepKind
@@ -21,6 +23,8 @@ WHEN_IT_PAYS: Final = "when it pays"
 _FEWEST_STEPS = 20
 #: Epochs whose batches are looked at to plan the shapes.
 _EPOCHS = 5
+#: Learnt tokens are given so much more room than the first epochs need, in multiples of this.
+_SPARE, _TARGETS = 1.1, 64
 
 
 def choose_step(
@@ -68,15 +72,31 @@ def choose_capacities(plan: Plan, lengths: np.ndarray | None) -> Choice[tuple[in
     """The shapes of captured steps, in tokens: few, with little to fill up."""
     if plan.execution.step.value != CAPTURED or lengths is None:
         return NO_CAPACITIES
-    totals, size = [], plan.batches.micro_batch.value
-    for epoch in range(_EPOCHS):
-        for rows in training_order(
-            lengths, plan.batches.batch_size.value, plan.batches.batching.value, plan.batches.order_seed, epoch
-        ):
-            parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-            totals += [lengths[part].sum() for part in parts if len(part) == size]
+    totals = [lengths[part].sum() for part in _whole_micro_batches(plan, lengths)]
     if not totals:
         return Choice((), "fewer rows than a batch has")
     planned = few_capacities(np.array(totals))
     waste = 1 - np.sum(totals) / padded_lengths(np.array(totals), planned).sum()
     return Choice(planned, f"tokens per micro-batch; {waste:.0%} of the work is fill")
+
+
+def choose_target_capacities(plan: Plan, capacities: tuple[int, ...], rows: Rows) -> Choice[tuple[int, ...]]:
+    """For each shape the most learnt tokens that a micro-batch of it has, with some to spare."""
+    if not capacities or rows.lengths is None or rows.learnt is None:
+        return NO_CAPACITIES
+    most = dict.fromkeys(capacities, 0)
+    for part in _whole_micro_batches(plan, rows.lengths):
+        capacity = int(padded_lengths(rows.lengths[part].sum(), capacities))
+        if capacity in most:
+            most[capacity] = max(most[capacity], int(rows.learnt[part].sum()))
+    room = tuple(min(capacity, -(-int(most[capacity] * _SPARE) // _TARGETS) * _TARGETS) for capacity in capacities)
+    return Choice(room, "learnt tokens in each of these shapes")
+
+
+def _whole_micro_batches(plan: Plan, lengths: np.ndarray) -> Iterator[np.ndarray]:
+    """Those of the first epochs that have all of their rows."""
+    size, batches = plan.batches.micro_batch.value, plan.batches
+    for epoch in range(_EPOCHS):
+        order = training_order(lengths, batches.batch_size.value, batches.batching.value, batches.order_seed, epoch)
+        parts = (rows[start : start + size] for rows in order for start in range(0, len(rows), size))
+        yield from (part for part in parts if len(part) == size)

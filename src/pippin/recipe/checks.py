@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pippin.errors import shown
+from pippin.recipe.data_fields import TAGGING_TASKS
 
 #: Beyond this whole numbers are not exact any more once they have been a float.
 _LARGEST = 2**53
@@ -31,6 +32,10 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "label_smoothing_factor": (lambda v: 0 <= v < 1, "from 0 to below 1"),
     "neftune_noise_alpha": (lambda v: 0 <= v <= 1e38, "from 0 to 1e38"),
     "freeze": (lambda v: v == "core" or v.isdecimal(), "core, or a number of layers"),
+    "lora_rank": (lambda v: 1 <= v <= 4096, "from 1 to 4096"),
+    "lora_alpha": (lambda v: v > 0, "above 0"),
+    "lora_dropout": (lambda v: 0 <= v < 1, "from 0 to below 1"),
+    "max_logits_mb": (lambda v: v >= 1, "at least 1"),
     "unfreeze": (lambda v: v >= 0, "at least 0"),
     "validation_split": (lambda v: 0 <= v <= 0.5, "from 0 to 0.5"),
     "max_seq_length": (lambda v: v >= 4, "at least 4"),
@@ -48,7 +53,6 @@ _RANGES: dict[str, tuple[Any, str]] = {
     "early_stopping_patience": (lambda v: v >= 0, "at least 0"),
     "memory_limit": (lambda v: 0 < v <= 1e9, "above 0, and in GB"),
     "torch_empty_cache_steps": (lambda v: v >= 1, "at least 1"),
-    "text_column": (lambda v: len(v) <= 2, "one or two column names"),
 }
 
 
@@ -60,7 +64,10 @@ def contradictions(values: dict[str, Any], said: dict[str, str]) -> Iterator[str
             yield f"{said[name]}: {shown(value)} is too large a number."
         elif value is not None and not holds(value):
             yield f"{said[name]}: {_as_typed(value)} must be {wanted}."
+    own_rows = str(values.get("task_name")).lower() in TAGGING_TASKS
     for group, why in _EXCLUSIVE:
+        if own_rows and "task_name" in group:
+            continue
         present = [said[name] for name in group if values.get(name) not in (None, False, 0)]
         if len(present) > 1:
             yield f"{' and '.join(present)} exclude each other: {why}."
@@ -93,6 +100,10 @@ def remarks(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
         yield f"{said['early_stopping_threshold']} has no effect without --early_stopping_patience."
     if values.get("first_rows") and not (values.get("max_train_samples") or values.get("max_eval_samples")):
         yield f"{said['first_rows']} has no effect without --max_train_samples or --max_eval_samples."
+    if values.get("train") in ("all", "head"):
+        for name in ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets"):
+            if values.get(name):
+                yield f"{said[name]} has no effect with {said['train']} {values['train']}."
     trackers = values.get("report_to") or ()
     if values.get("logging_dir") and "tensorboard" not in trackers:
         yield f"{said['logging_dir']} has no effect without --report_to tensorboard."
@@ -133,6 +144,10 @@ _EXCLUSIVE = [
 
 def _about_freezing(values: dict[str, Any], said: dict[str, str]) -> Iterator[str]:
     names = _freezing(values)
+    if values.get("train") in ("all", "head") and names:
+        yield f"{said['train']} {values['train']} and {said[names[0]]} exclude each other: each says what is trained."
+    if values.get("train") == "lora" and set(names) - {"unfreeze"}:
+        yield f"{said['train']} lora and {said[names[0]]} exclude each other. For the highest layers: --unfreeze N"
     if len(names) > 1:
         flags = " and ".join(said[name] for name in names)
         yield f"{flags} exclude each other: each says what is trained. Keep one."

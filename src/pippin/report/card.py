@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pippin.plan.trained import ADAPTERS
 from pippin.report.card_data import base_model, card_data
 from pippin.report.page.metric_names import figure, metric_title
 from pippin.report.page.sections import device_words, row_counts, run_title
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report, scores
+from pippin.report.usage import use_line
 from pippin.runs.record import Run
 from pippin.tasks.parts import TablePart
 from pippin.text import epochs, local_time, time_taken, visible
@@ -23,6 +24,15 @@ _MARKDOWN = re.compile(r"[\\`*<>\[\]|&@]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _BAR = "\\|"
 _MOST_CLASSES, _MOST_ROWS = 20, 100
 _SPLITS = (("test", "test rows"), ("eval", "validation rows"))
+#: What a language model does, and the call of transformers' pipeline that does it, by Pippin's command.
+_DOES = {"chat": "It answers the messages of a chat.", "chat --complete": "It goes on from a text."}
+_CALLS = {
+    "chat": (
+        "chat",
+        '([{"role": "user", "content": "Your question"}], max_new_tokens=256)[0]["generated_text"][-1]["content"]',
+    ),
+    "chat --complete": ("complete", '("Your text", max_new_tokens=256)[0]["generated_text"]'),
+}
 #: What a reader knows of how a model is trained; the rest of the plan is in run.json.
 _TOLD = ("batch size", "learning rate", "head rate", "frozen")
 
@@ -43,14 +53,11 @@ def model_card(run: Run, report: Report) -> str:
 
 def _what_it_is(run: Run) -> str:
     data = run.data
-    each = "pair of texts" if len(data.text_columns) == 2 else "text"
+    count = len(data.text_columns)
+    each = "text" if count == 1 else "pair of texts" if count == 2 else f"row of {count} texts"
     names = ", ".join(map(as_words, data.classes[:_MOST_CLASSES]))
     more = f" and {len(data.classes) - _MOST_CLASSES} more" if len(data.classes) > _MOST_CLASSES else ""
-    does = (
-        f"It gives each {each} one of {prose(data.kind)}: {names}{more}."
-        if names
-        else f"It predicts a number for each {each}."
-    )
+    does = _DOES.get(data.command) or f"It gives each {each} {prose(data.gives)}{f': {names}{more}' if names else ''}."
     return f"{as_words(_base_words(run))}, fine-tuned on {as_words(data.name)} ({row_counts(data)} rows). {does}"
 
 
@@ -89,19 +96,28 @@ def _part_table(part: TablePart) -> str:
 
 def _use(run: Run, report: Report) -> Iterator[str]:
     """Lines that work as they stand, where the model was trained."""
-    shown, name = visible(report.folder).replace("\n", " "), visible(json.dumps(report.folder, ensure_ascii=False))
-    is_pair, is_number = len(run.data.text_columns) == 2, not run.data.classes
-    second = ' --text2 "Your second text"' if is_pair else ""
-    text = '{"text": "Your text", "text_pair": "Your second text"}' if is_pair else '"Your text"'
-    more = ', function_to_apply="none"' if is_number else ""
-    answer = ("" if is_pair else "[0]") + '["score"]' if is_number else ""
+    folder = visible(report.folder).replace("\n", " ")
     yield "## Use"
     yield "Run these in the folder in which you trained it; anywhere else, change the path."
-    yield f'```bash\npippin predict {shlex.quote(shown)} --text "Your text"{second}\n```'
+    yield f"```bash\n{use_line(run.data.command, folder, run.data.text_columns, 'Your text', 'Your second text')}\n```"
+    if len(run.data.text_columns) > 2 and run.data.command == "predict":  # no pipeline joins them
+        return
+    name, call = _CALLS[run.data.command] if run.data.command in _CALLS else ("predict", _predicting(run))
+    model = visible(json.dumps(report.folder, ensure_ascii=False))
     yield (
         "```python\nfrom transformers import pipeline\n\n"
-        f"predict = pipeline({json.dumps(run.data.pipeline)}, model={name})\npredict({text}{more}){answer}\n```"
+        f"{name} = pipeline({json.dumps(run.data.pipeline)}, model={model})\n{name}{call}\n```"
     )
+    if run.plan.execution.trained.value == ADAPTERS:
+        yield "The model is saved as adapters, which transformers reads where the package peft is installed."
+
+
+def _predicting(run: Run) -> str:
+    """How transformers' pipeline is called with a text, so that it answers as Pippin does."""
+    is_pair, is_number = len(run.data.text_columns) == 2, not run.data.classes
+    text = '{"text": "Your text", "text_pair": "Your second text"}' if is_pair else '"Your text"'
+    more = f", {run.data.pipeline_options}" if run.data.pipeline_options else ""
+    return f"({text}{more})" + (("" if is_pair else "[0]") + '["score"]' if is_number else "")
 
 
 def _training(run: Run, report: Report) -> Iterator[str]:

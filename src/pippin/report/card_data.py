@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pippin.data.hub import GLUE, TREC
-from pippin.models.loading import BUILTIN_HUB_NAME, resolve_model
+from pippin.models.loading import hub_name, resolve_model
 from pippin.plain_files import read_text
 from pippin.report.page.metric_names import metric_title
 from pippin.report.report import Report, scores
@@ -55,7 +55,7 @@ def card_data(run: Run, report: Report, title: str) -> ModelCardData:
 
 def base_model(run: Run) -> tuple[str | None, dict[str, Any]]:
     """The Hub's name of the model that this one comes from, and what the card of the model at hand says."""
-    name: Any = run.recipe.model_name_or_path or BUILTIN_HUB_NAME
+    name: Any = hub_name(run.recipe.model_name_or_path)
     folder = Path(run.directory, resolve_model(run.recipe.model_name_or_path))
     card = _front_matter(folder / _CARD if folder.is_dir() else _cached_card(run, name))
     if folder.is_dir() and run.recipe.model_name_or_path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pippin.plan.plan import Plan, plan_fields
+from pippin.plan.plan import ALL_WEIGHTS, IN_FULL, Plan, plan_fields
 from pippin.text import memory
 
 #: Values that need not be told.
@@ -45,6 +45,7 @@ def _goes_without_saying(name: str, plan: Plan) -> bool:
     value = plan.choices()[name].value
     return (
         (name in _USUAL and value == _USUAL[name])
+        or plan.choices()[name] in (ALL_WEIGHTS, IN_FULL)
         or (name == "micro_batch" and value == plan.batches.batch_size.value)
         or (name == "head_learning_rate" and value == plan.rates.learning_rate.value)
         or (name == "pad_lengths" and plan.execution.layout.value == "packed")
@@ -55,7 +56,7 @@ def _goes_without_saying(name: str, plan: Plan) -> bool:
 def _value(name: str, value: Any) -> str:
     if name.endswith("learning_rate"):
         return f"{value:.2e}"
-    if name in ("pad_lengths", "capacities", "guards"):
+    if name in ("pad_lengths", "capacities", "target_capacities", "guards"):
         return ", ".join(map(str, value)) or "longest row of each batch"
     if name == "needed":
         return memory(value)

@@ -12,13 +12,17 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from pippin.report.happenings import NOTES, WARNINGS, Figures
 from pippin.report.report import scores
-from pippin.report.terminal import Terminal
-from pippin.text import clock_time, fit, memory
+from pippin.report.terminal import Terminal, escape
+from pippin.text import clock_time, fit, memory, shorter
 
 #: The bar's width where there is room, and where there is little.
 _WIDEST, _NARROWEST = 16, 4
 #: What the time left and the rest of the line take up beside the bar.
 _BESIDE = 34
+
+
+#: Characters of a sample that are shown.
+_LONGEST_PROMPT, _LONGEST_ANSWER = 50, 100
 
 
 class TrainingProgress:
@@ -31,6 +35,7 @@ class TrainingProgress:
         """What ends with the bar."""
         self.bar_width = _WIDEST
         self.total_steps = 0
+        self.sampled = False
 
     def on_event(self, name: str, figures: Figures) -> None:
         """Show an event; warnings are shown even when quiet."""
@@ -50,6 +55,10 @@ class TrainingProgress:
             self._show_log(figures)
         elif name == "evaluation":
             self._show_evaluation(figures)
+            self.sampled = False
+        elif name == "sample" and not self.sampled:  # the page has them all
+            self._show_sample(figures)
+            self.sampled = True
 
     def stop(self) -> None:
         """Take the bar away."""
@@ -93,6 +102,11 @@ class TrainingProgress:
         shown = " · ".join(f"{name} {value:.4f}" for name, value in scores(figures, "eval").items())
         mark = " · best so far" if figures.get("best") else ""
         self.terminal.line(f"epoch {round(figures['epoch'], 2):g} · {shown}{mark}")
+
+    def _show_sample(self, figures: Figures) -> None:
+        asked, answer = (" ".join(str(figures[name]).split()) for name in ("prompt", "answer"))
+        text = f"  {shorter(asked, _LONGEST_PROMPT)} → {shorter(answer, _LONGEST_ANSWER)}"
+        self.terminal.line(escape(text))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pippin.machine.fallbacks import Fallback
 from pippin.plain_files import read_json
 from pippin.recipe.signature import in_python
 from pippin.records import from_json
+from pippin.tasks.base import Command
 from pippin.tasks.parts import Part
 
 #: The report's name in the folder of a run.
@@ -49,6 +50,8 @@ class Report:
     """Sentences that nobody should miss, such as that the model gives one answer to all rows."""
     parts: tuple[Part, ...] = ()
     """What the task shows, of the test rows where they have labels, else of the validation rows."""
+    command: Command = "predict"
+    """Pippin's command that uses the model, with its flags."""
 
     def __repr__(self) -> str:
         from pippin.report.summary import in_a_line

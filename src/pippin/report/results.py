@@ -64,6 +64,7 @@ def make_report(
         baselines=baseline_scores(easy),
         baseline_answer=next((each.answer for each in easy.values()), ""),
         remarks=tuple(next(filter(None, remarks), ())),
+        command=data.task.command,
         parts=judged.scorer.parts(examples[judged_on], data.columns, judged_on) if judged else (),
     )
 

@@ -52,13 +52,18 @@ def predictor_html(facts: Mapping[str, str], classes: Sequence[str]) -> Html:
 
 def predictions_html(answers: Sequence[Prediction]) -> Html:
     """Answers as a table, the first ones where there are many."""
-    is_number = any(answer.value is not None for answer in answers)
-    heads = html("<th></th><th>value</th>") if is_number else html("<th></th><th>label</th><th>score</th>")
+    has_score = any(answer.score is not None for answer in answers)
+    heads = html("<th></th><th>label</th><th>score</th>") if has_score else html("<th></th><th>{}</th>", _head(answers))
     rows = [
-        html("<tr><td>{}</td><td>{}</td></tr>", place, str(answer))
-        if is_number
-        else html("<tr><td>{}</td><td>{}</td><td>{:.4f}</td></tr>", place, answer.label, answer.score)
+        html("<tr><td>{}</td><td>{}</td><td>{:.4f}</td></tr>", place, answer.label, answer.score)
+        if has_score
+        else html("<tr><td>{}</td><td>{}</td></tr>", place, str(answer))
         for place, answer in enumerate(answers[:_MOST_ANSWERS])
     ]
     more = html("<p>… {} in all</p>", len(answers)) if len(answers) > _MOST_ANSWERS else ""
     return html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}", heads, joined(rows), more)
+
+
+def _head(answers: Sequence[Prediction]) -> str:
+    first = next(iter(answers), Prediction())
+    return "value" if first.value is not None else "spans" if first.spans is not None else "labels"

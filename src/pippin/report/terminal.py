@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from pippin.report.happenings import Figures
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report, scores
 from pippin.report.stream import LastingStream
+from pippin.report.usage import use_line
 from pippin.tasks import parts
 from pippin.text import clock_time, duration, epochs, memory, visible
 
@@ -40,6 +40,8 @@ _WORTH_SAYING = 0.02
 _PIPE_WIDTH = 160
 #: Below this, a choice of the plan and its reason stand under each other.
 _NARROW = 72
+#: Characters of an example.
+_LONGEST_EXAMPLE = 1200
 #: What a reason below its choice is indented by.
 _INDENT = 6
 
@@ -120,6 +122,25 @@ class Terminal:
         for text in warnings:
             self.warn(text)
 
+    def show_example(self, text: str, marks: Sequence[tuple[int, int, str]]) -> None:
+        """A row as the model reads it: what is learnt in colour, or in brackets where there is none."""
+        if self.quiet:
+            return
+        shown, edges = Text("  "), [0, *(edge for mark in marks for edge in mark[:2]), len(text)]
+        for number, (start, end) in enumerate(zip(edges, edges[1:], strict=False)):
+            part = visible(text[start:end])
+            said = part.rstrip("\n")
+            if number % 2:
+                shown.append(said if self.console.is_terminal else f"⟦{said}⟧", style="green")
+            else:
+                shown.append(said, style="dim")
+            shown.append(part[len(said) :])
+        shown = Text("\n  ").join(shown.split("\n"))
+        if len(shown) > _LONGEST_EXAMPLE:
+            shown = shown[:_LONGEST_EXAMPLE].append(" …")
+        self.line("an example, as the model reads it; what is learnt is [green]marked[/green]:")
+        self.console.print(shown, emoji=False, soft_wrap=not self.on_screen)
+
     def show_checks(self, checks: list[Check], ready: bool) -> None:
         """The doctor's findings: one a line, with the reason and the cure below where there is one."""
         marks = {OK: "[green]ok  [/green]", NOTE: "[yellow]note[/yellow]", BAD: "[red]bad [/red]"}
@@ -155,8 +176,7 @@ class Terminal:
             return
         self.say_where(escape(f"report: {report.folder}/report.html"))
         if report.best_step is not None:
-            second = ' --text2 "…"' if len(report.text_columns) == 2 else ""
-            self.say_where(escape(f'try it: pippin predict {shlex.quote(report.folder)} --text "…"{second}'))
+            self.say_where(escape(f"try it: {use_line(report.command, report.folder, report.text_columns)}"))
 
     def _show_results(self, report: Report) -> None:
         self.console.print()

@@ -11,7 +11,7 @@ from pippin.data.batches import padded_lengths, training_order
 from pippin.data.encoding import Encoded, EncodedSplits
 from pippin.plan.layout import PACKED
 from pippin.plan.plan import Plan
-from pippin.tasks.base import Baseline, Dataset, Task
+from pippin.tasks.base import Baseline, Command, Dataset, Task
 from pippin.tasks.parts import Part
 
 #: Bars of the chart of lengths.
@@ -54,6 +54,12 @@ class DataCard:
     """What the simplest answer to every row would score, under the keys of the results: `eval_accuracy`."""
     baseline_answer: str = ""
     """That answer in words: `always answering "common"`."""
+    gives: str = ""
+    """What a row is answered with: `one of 6 classes`."""
+    pipeline_options: str = ""
+    """What transformers' pipeline must be told."""
+    command: Command = "predict"
+    """Pippin's command that uses the model, with its flags."""
 
 
 def data_card(data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
@@ -75,6 +81,9 @@ def data_card(data: Dataset, rows: EncodedSplits, plan: Plan) -> DataCard:
         padding=round(_padding(plan, rows.train), 4) if rows.train else 0.0,
         baselines=baseline_scores(judged),
         baseline_answer=next((each.answer for each in judged.values()), ""),
+        gives=data.task.gives,
+        pipeline_options=data.task.pipeline_options,
+        command=data.task.command,
     )
 
 

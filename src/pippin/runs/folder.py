@@ -24,6 +24,7 @@ from pippin.files import (
     staging_folder,
     sync,
     to_bytes,
+    usual_mode,
     write_text,
 )
 from pippin.runs.checkpoints.manifest import sha256
@@ -149,7 +150,7 @@ class RunFolder:
         make(staging)
         made = sorted(staging.iterdir())
         for path in made:
-            os.chmod(path, _usual_mode())  # safetensors makes files that only the owner may read
+            os.chmod(path, usual_mode())  # safetensors makes files that only the owner may read
             sync(path)
         sync(staging)
         files = {path.name: sha256(path) for path in made}
@@ -222,10 +223,3 @@ class RunFolder:
 
     def _write_record(self) -> None:
         write_text(self.path / RECORD, self.record_text())
-
-
-def _usual_mode() -> int:
-    """The permissions that a plain new file would get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -20,6 +20,7 @@ from pippin.runs.record import NAME, Run, read_record
 #: What transformers looks for in a model's folder.
 _READ_BY_LOADERS = (
     "config.json", "model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors", "adapter_*",
+    "pippin_base.json",
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt",
     "*.model", "generation_config.json", "chat_template*",
 )  # fmt: skip

@@ -8,23 +8,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, count
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TextIO
 
-import numpy as np
-
-from pippin.models.labels import Labels
+from pippin.data.examples import WordExamples
 from pippin.runs.folder import RunFolder
 from pippin.runs.names import plain_name
-from pippin.tasks.base import Dataset, Prediction, Scorer
-from pippin.tasks.class_scores import likeliest
+from pippin.tasks.base import Answer, AnswerColumns, Dataset, Prediction, Scorer
 
 #: A spreadsheet takes a cell that begins so for a formula, and runs it. Apostrophes in front count as a guard.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _PLAIN_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-
-
-#: What answers a row: a prediction, or the probability of each class.
-Answer: TypeAlias = "Prediction | np.ndarray"
 
 
 def write_predictions(folder: RunFolder, split: str, data: Dataset, scorer: Scorer, has_labels: bool) -> None:
@@ -32,69 +25,17 @@ def write_predictions(folder: RunFolder, split: str, data: Dataset, scorer: Scor
     examples = data.test[split]
     suffix = "" if split == "test" else "-" + plain_name(split.removeprefix("test_"))
     rows, lines = io.StringIO(), io.StringIO()
-    write, added = row_writer(rows), AnswerColumns(data.labels)
+    write, added = row_writer(rows), data.task.answer_columns(words=isinstance(examples, WordExamples))
     truths = {f"true_{added.names[0]}": scorer.truths()} if has_labels else {}
     write(["row", *data.columns.text, *truths, *added.names])
     lines.write("index\tprediction\n")
-    texts = [examples.texts, *([examples.pairs] if examples.pairs is not None else [])]
-    given = zip(examples.rows, *texts, *truths.values(), strict=True)
+    given = zip(examples.rows, *examples.columns, *truths.values(), strict=True)
     for place, (cells, answer) in enumerate(zip(given, scorer.predictions_of_rows(), strict=True)):
         write([*cells, *added.cells(answer)])
         lines.write(f"{place}\t{answer}\n")
     folder.write(f"predictions{suffix}.csv", rows.getvalue())
     task = plain_name(data.task.name or data.name)
     folder.write(f"predict_results_{task}{'-mm' if split.endswith('mismatched') else ''}.txt", lines.getvalue())
-
-
-class AnswerColumns:
-    """What answers add to a row: label and score, of several classes where asked for, or the value of a number."""
-
-    def __init__(self, labels: Labels, top_k: int | None = None, all_scores: bool = False):
-        self.labels, self.top_k, self.all_scores = labels, top_k, all_scores
-        self.count = min(top_k or 1, max(len(labels.names), 1))
-        self.needs_scores = top_k is not None or all_scores
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of a file that has columns."""
-        if self.labels.regression:
-            return ["value"]
-        others = [f"{name}_{place}" for place in range(2, self.count + 1) for name in ("label", "score")]
-        return ["label", "score", *others, *self._score_names]
-
-    @property
-    def keys(self) -> list[str]:
-        """The keys of an object, which can hold a list."""
-        return self.names if self.top_k is None else ["label", "score", "top"]
-
-    @property
-    def _score_names(self) -> list[str]:
-        return [f"score_{name}" for name in self.labels.names] if self.all_scores else []
-
-    def cells(self, answer: Answer | None) -> list[str]:
-        """The cells of one row; empty ones where there is no answer."""
-        if answer is None:
-            return [""] * len(self.names)
-        if self.labels.regression:
-            return [f"{value:.7g}" for value in self._plain(answer)]
-        return [f"{cell:.6f}" if isinstance(cell, float) else str(cell or "") for cell in self._plain(answer)]
-
-    def values(self, answer: Answer | None) -> list[Any]:
-        """The values of one object, as JSON has them; null where there is no answer."""
-        if answer is None:
-            return [None] * len(self.keys)
-        plain = self._plain(answer)
-        if self.top_k is None:
-            return plain
-        top = [{"label": label, "score": score} for label, score in zip(plain[::2], plain[1::2], strict=True)]
-        return [*plain[:2], top]
-
-    def _plain(self, answer: Answer) -> list[Any]:
-        if isinstance(answer, Prediction):
-            return [answer.value] if self.labels.regression else [answer.label, answer.score]
-        best = likeliest(answer, self.count, self.labels)
-        pairs = [cell for each in best for cell in (each.label, each.score)]
-        return [*pairs, *(answer.tolist() if self.all_scores else ())]
 
 
 class LabelledWriter:
@@ -108,10 +49,13 @@ class LabelledWriter:
         self._write_row = row_writer(file)
         self._has_header = False
 
-    def write(self, columns: dict[str, list[Any]], answers: Sequence[Answer | None]) -> None:
+    def write(self, columns: dict[str, list[Any]], answers: Sequence[Any]) -> None:
         """Write some rows. The names of the columns come with the first, so what fails before leaves nothing."""
         for cells, answer in zip(zip(*columns.values(), strict=True), answers, strict=True):
             self._write(cells, answer)
+
+    def finish(self) -> None:
+        """Nothing stands after the last row."""
 
     def _write_objects(self, cells: Sequence[Any], answer: Answer | None) -> None:
         row = dict(zip((*self._columns, *self._names), (*cells, *self._added.values(answer)), strict=True))
@@ -122,6 +66,34 @@ class LabelledWriter:
             self._write_row([*self._columns, *self._names])
             self._has_header = True
         self._write_row([*cells, *self._added.cells(answer)])
+
+
+class ConllWriter:
+    """Writes the lines of a CoNLL file as they are, with a column more on those of words: the tag that was found."""
+
+    def __init__(self, file: TextIO, lines: Iterable[str], column: str):
+        """``lines`` are those of the file that is read; ``column`` is that of the words."""
+        self._file, self._lines, self._column = file, enumerate(lines, 1), column
+
+    def write(self, columns: dict[str, list[Any]], answers: Sequence[Answer | None]) -> None:
+        for words, answer in zip(columns[self._column], answers, strict=True):
+            tags = answer.tags if isinstance(answer, Prediction) and answer.tags else ("",) * len(words)
+            self._copy(dict(zip(words.lines, tags, strict=True)), words.lines[-1])
+
+    def finish(self) -> None:
+        """The lines after the last word."""
+        for _, line in self._lines:
+            self._file.write(line)
+
+    def _copy(self, tags: dict[int, str], last: int) -> None:
+        for number, line in self._lines:
+            if number in tags:
+                text = line.rstrip("\r\n")
+                between = "\t" if "\t" in text else " "
+                line = f"{text.rstrip()}{between}{tags[number]}{line[len(text) :]}"
+            self._file.write(line)
+            if number == last:
+                return
 
 
 def row_writer(file: TextIO) -> Callable[[Sequence[Any]], None]:

@@ -11,8 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from pippin.errors import PippinError
 from pippin.files import to_bytes
+from pippin.models.adapters import has_adapters
+from pippin.models.keeping import kept_weights, put_back, save_model
 from pippin.models.used_rows import UsedRows
 from pippin.plan.fits import BESIDE
 from pippin.plan.plan import Plan
@@ -72,7 +73,7 @@ class Saver:
         self.last_step = step
         # After the wait, which tells of the save before: that belongs to what this one goes back to.
         state = {**state, "events": self.events.position}
-        weights = weights or self.model.state_dict()
+        weights = weights or kept_weights(self.model)
         if goes_on and self.copies:
             self._pending = self._worker.submit(self._write, step, on_cpu(weights, []), on_cpu(state, []), best_step)
         else:
@@ -99,7 +100,8 @@ class Saver:
         """Put the weights of a checkpoint back into the model; returns what stands in the way, if anything."""
         problem = self.store.problem_of(step)
         if problem is None:
-            load_weights(self.model, self.store.path(step))
+            folder = self.store.path(step)
+            put_back(self.model, folder, _weight_files(folder))
         return problem
 
     def weights_of(self, step: int) -> tuple[str | None, dict[str, Any]]:
@@ -120,7 +122,7 @@ class Saver:
 
     def _write(self, step: int, weights: dict[str, Any], state: dict[str, Any], best_step: int | None) -> Path:
         def fill(folder: Path) -> None:
-            self.model.save_pretrained(folder, state_dict=weights)
+            save_model(self.model, folder, weights)
             self.tokenizer.save_pretrained(folder)
             (folder / RECORD).write_bytes(to_bytes(self.folder.record_text()))
             write(folder, state)
@@ -134,7 +136,8 @@ def checkpoint_bytes(model: Any) -> int:
     Word vectors that never occur are written as if they were trained too.
     """
     unused = sum(module.others.numel() for module in model.modules() if isinstance(module, UsedRows))
-    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    kept = [each for each in model.parameters() if each.requires_grad or not has_adapters(model)]
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in kept)
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     return weights + 4 * unused + 8 * (trained + unused) + _SMALL_FILES
 
@@ -142,18 +145,6 @@ def checkpoint_bytes(model: Any) -> int:
 def room_needed(model: Any, kept: int) -> int:
     """Bytes of the checkpoints that are kept, of one that is being written, and of the finished model."""
     return (kept + 2) * checkpoint_bytes(model)
-
-
-def load_weights(model: Any, folder: Path) -> None:
-    """Put the weights of a checkpoint into the model: all of them, out of the files that its manifest names."""
-    from safetensors.torch import load_model
-
-    shards = _weight_files(folder)
-    missing = set(model.state_dict())
-    for shard in shards:
-        missing &= set(load_model(model, folder / shard, strict=False)[0])
-    if missing or not shards:
-        raise PippinError(f"{folder} cannot be used: {len(missing)} of the model's tensors are missing.")
 
 
 def _weight_files(folder: Path) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from pippin.models.labels import Labels
 from pippin.recipe import Recipe
@@ -16,9 +16,16 @@ if TYPE_CHECKING:  # a command line is judged before anything is loaded
 
     from pippin.data.encoding import Encoded
     from pippin.data.examples import Examples
+    from pippin.tasks.rows import Splits
+
+#: What answers a row: a prediction, or the probability of each class.
+Answer: TypeAlias = "Prediction | np.ndarray"
 
 #: What a head reads of each row's hidden states.
 Reads = Literal["first token", "last token", "every token", "targets"]
+
+#: A command of Pippin that uses a trained model, with its flags.
+Command = Literal["predict", "chat", "chat --complete"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,8 @@ class Columns:
     reason: str
     label_is_certain: bool = False
     """Whether the user or the task named the label, so that nothing need be doubted."""
+    flags: tuple[str, ...] = ()
+    """Columns of 0 and 1, where each label has one of its own."""
 
 
 @dataclass(frozen=True)
@@ -55,42 +64,77 @@ class Dataset:
         import numpy as np
 
         if labels.names == self.labels.names:
-            return self
+            return replace(self, task=self.task.with_labels(labels))
         places = {name: place for place, name in enumerate(labels.names)}
         numbers = np.array([places[name] for name in self.labels.names])
-
-        def renumber(split: Examples) -> Examples:
-            return split if split.labels is None else replace(split, labels=numbers[split.labels])
 
         return replace(
             self,
             task=self.task.with_labels(labels),
-            train=self.train and renumber(self.train),
-            validation={name: renumber(split) for name, split in self.validation.items()},
-            test={name: renumber(split) for name, split in self.test.items()},
+            train=self.train and self.train.with_numbers(numbers),
+            validation={name: split.with_numbers(numbers) for name, split in self.validation.items()},
+            test={name: split.with_numbers(numbers) for name, split in self.test.items()},
         )
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """One text's answer: a class with its probability, or a number."""
+class Span:
+    """A stretch of a text that has a label, such as a name."""
 
-    label: str | None
-    """The class; None where a number is predicted."""
+    label: str
+    start: int
+    """The place of its first character in the text."""
+    end: int
+    """The place after its last one."""
+    text: str
     score: float | None = None
-    """The probability of the class; None for a number."""
+    """The probability of the label; None where it is the truth."""
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One text's answer: a class with its probability, a number, any number of labels, its spans, or words' tags."""
+
+    label: str | None = None
+    """The class; None where something else is predicted."""
+    score: float | None = None
+    """The probability of the class."""
     value: float | None = None
-    """The number; None for a class."""
+    """The number; None where something else is predicted."""
+    labels: tuple[str, ...] | None = None
+    """The labels of a model that may give several, or none; None for other models."""
+    scores: tuple[float, ...] = ()
+    """The probability of each of the labels."""
+    spans: tuple[Span, ...] | None = None
+    """What was found in the text, in its order; None for models that do not look for spans."""
+    tags: tuple[str, ...] | None = None
+    """A tag for each word, where words were given one by one; None otherwise."""
 
     def __repr__(self) -> str:
         if self.value is not None:
             return f"Prediction(value={self.value:.4g})"
+        if self.tags is not None:
+            return f"Prediction(tags={list(self.tags)})"
+        if self.spans is not None:
+            return f"Prediction(spans={list(self.spans)})"
+        if self.labels is not None:
+            scores = ", ".join(f"{score:.4f}" for score in self.scores)
+            return f"Prediction(labels={list(self.labels)}, scores=[{scores}])"
         score = "" if self.score is None else f", score={self.score:.4f}"
         return f"Prediction(label={self.label!r}{score})"
 
     def __str__(self) -> str:
-        """The answer as a word: the class, or the number in four decimals."""
-        return str(self.label) if self.value is None else f"{self.value:.4f}"
+        """The answer in words: the class, the number in four decimals, the labels, the tags or the spans."""
+        if self.value is not None:
+            return f"{self.value:.4f}"
+        if self.tags is not None:
+            return " ".join(self.tags)
+        if self.spans is not None:
+            return "; ".join(map(str, self.spans))
+        return str(self.label) if self.labels is None else "|".join(self.labels)
 
 
 @dataclass(frozen=True)
@@ -132,6 +176,28 @@ class Scorer(Protocol):
         """What the report shows of the answers to these rows, which have labels."""
 
 
+class AnswerColumns(Protocol):
+    """What answers add to the rows of a file."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of a file that has columns."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of an object, whose values need not be flat."""
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether answers are the probabilities of all classes instead of predictions."""
+
+    def cells(self, answer: Answer | None) -> list[str]:
+        """The cells of one row; empty ones where there is no answer."""
+
+    def values(self, answer: Answer | None) -> list[Any]:
+        """The values of one object, as JSON has them; null where there is no answer."""
+
+
 class Task(Protocol):
     """What is learnt from the rows. `tasks.registry` finds that of a recipe."""
 
@@ -148,6 +214,14 @@ class Task(Protocol):
         """The Hub's word for what its models do, which is the name of transformers' pipeline too."""
 
     @property
+    def pipeline_options(self) -> str:
+        """What that pipeline must be told to answer as Pippin does: `top_k=None`, or nothing."""
+
+    @property
+    def command(self) -> Command:
+        """Pippin's command that uses its models, with its flags."""
+
+    @property
     def reads(self) -> Reads: ...
 
     @property
@@ -157,6 +231,10 @@ class Task(Protocol):
     @property
     def kind(self) -> str:
         """What is learnt, in a word or two: `6 classes`."""
+
+    @property
+    def gives(self) -> str:
+        """What a row is answered with, for a sentence: `one of 6 classes`."""
 
     @property
     def metrics(self) -> tuple[str, ...]: ...
@@ -172,8 +250,11 @@ class Task(Protocol):
     def check(self, recipe: Recipe) -> None:
         """Refuse settings that make no sense for it."""
 
-    def read(self, recipe: Recipe, known: Labels | None = None) -> Dataset:
-        """The rows that a recipe asks for, checked. ``known``: the labels of a model that is used as it is."""
+    def read(self, recipe: Recipe, known: Labels | None = None, rows: Splits | None = None) -> Dataset:
+        """The rows that a recipe asks for, checked.
+
+        ``known``: the labels of a model that is used as it is. ``rows``: the user's own, where they were read already.
+        """
 
     def with_labels(self, labels: Labels) -> Task:
         """The same for a model with these outputs."""
@@ -195,6 +276,15 @@ class Task(Protocol):
 
     def scorer(self, encoded: Encoded) -> Scorer:
         """Takes the answers to these rows."""
+
+    def settled(self, judged: Callable[[], Scorer] | None) -> Labels:
+        """The labels with what is chosen on validation rows after training; ``judged`` gives the answers to them."""
+
+    def answer_columns(self, top_k: int | None = None, all_scores: bool = False, words: bool = False) -> AnswerColumns:
+        """What its answers add to a file: with the ``top_k`` likeliest classes, or the scores of all.
+
+        ``words``: whether the rows are lists of words rather than texts.
+        """
 
     def suspects(self, examples: Examples, places: np.ndarray) -> list[str]:
         """What in these training rows may have made a loss that is no number, each with a cure."""

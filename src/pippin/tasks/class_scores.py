@@ -8,13 +8,22 @@ from pippin.models.labels import Labels
 from pippin.tasks.base import Prediction
 
 
+def sigmoid(logits: np.ndarray) -> np.ndarray:
+    """The probability of each label, whatever the others'."""
+    return 0.5 * (np.tanh(0.5 * logits) + 1)  # no overflow, whatever the number
+
+
 class ClassScores:
     """Takes logits as they stream, and keeps a line of probabilities for each row."""
 
     def __init__(self, rows: int, labels: Labels):
+        self.labels = labels
         self.table = np.zeros((rows, labels.outputs), np.float32)
 
     def add(self, rows: np.ndarray, logits: np.ndarray) -> None:
+        if self.labels.several:
+            self.table[rows] = sigmoid(logits)
+            return
         shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
         self.table[rows] = shifted / shifted.sum(axis=1, keepdims=True)
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Marked(NamedTuple):
+    """A text with some of its stretches marked, as a cell of a table."""
+
+    text: str
+    marks: tuple[tuple[int, int, str], ...]
+    """From, to, and the label of each, in the order of the text."""
 
 
 @dataclass(frozen=True)
 class TablePart:
     heads: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    """Cells are words or numbers; None for a figure that does not exist."""
+    """Cells are words, lists of them, numbers or marked texts; None for a figure that does not exist."""
     formats: tuple[str, ...] = ()
-    """For each column: nothing for words, `long` for texts that may be long, else how its numbers are written."""
+    """For each column: nothing for words, `names` for lists of them, `long` for texts that may be long, `marked` for
+    those with marks, else how its numbers are written."""
     what: str = "rows"
     """What the rows stand for, in the plural."""
     caption: str = ""
@@ -35,6 +44,8 @@ class Bars:
     counts: tuple[int, ...]
     what: str = "rows"
     """What the bars stand for, in the plural."""
+    counted: str = "rows"
+    """What the numbers count."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser import CHROMIUM, Browser, write
+from browser import write
 from makers import make_history, make_report, make_run
 
 from pippin.report.page import frame
@@ -11,15 +11,6 @@ from pippin.report.page.compare_page import ComparedRun, compare_page
 from pippin.report.page.run_page import run_page
 
 HOSTILE = '"><img src=http://x.test/a onerror="window.hacked=1"></script><script>window.hacked=1</script>'
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("no Chromium here: apt-get install chromium")
-    started = Browser(tmp_path_factory.mktemp("profile"))
-    yield started
-    started.close()
 
 
 @pytest.fixture

@@ -13,8 +13,11 @@ from pippin.recipe import Recipe
 from pippin.report.page.charts import Mark, run_charts, thinned
 from pippin.report.page.compare_page import ComparedRun, compare_page
 from pippin.report.page.history import History, read_history
+from pippin.report.page.parts import part_of
 from pippin.report.page.run_page import run_page
+from pippin.report.page.tables import histogram
 from pippin.report.report import Report
+from pippin.tasks.parts import Bars, Part
 
 
 def test_the_result_comes_first_and_all_that_it_was_made_of_follows():
@@ -97,12 +100,39 @@ def test_a_colour_of_the_page_is_set_once():
 
 def test_large_runs_stay_small():
     many = tuple(f"class number {place}" for place in range(300))
-    pairs = mixed_up(*[(many[3], many[5], 4321)] * 100)
+    pairs = mixed_up(*[(many[3], many[5], 4321)] * 150)
     report = make_report(classes=many, parts=(by_class_part(many, matrix=None, most=pairs),))
     page = run_page(make_run(classes=many), make_history(50_000), report, "runs/q")
     assert len(page) < 1_000_000
     assert "Most frequent confusions" in page
-    assert page.count("<td class=number>4321</td>") == 30
+    assert page.count("<td class=number>4321</td>") == 100
+    assert "The first 100 of 150 pairs; report.json has them all." in page
+
+
+def test_of_many_classes_the_pairs_are_shown_and_the_matrix_is_folded():
+    def shown(count: int) -> tuple[bool, bool, bool]:
+        names = tuple(f"class {place}" for place in range(count))
+        report = make_report(parts=(by_class_part(names, most=mixed_up((names[0], names[1], 3))),))
+        page = run_page(make_run(), make_history(), report, "runs/q")
+        return "Most frequent confusions" in page, "<details>" in page, 'class="matrix' in page
+
+    assert shown(24) == (False, False, True)
+    assert shown(77) == (True, True, True)
+    assert shown(101) == (True, False, False), "report.json has none, and neither has a page"
+
+
+def test_what_is_counted_stands_above_the_numbers():
+    bars = Part("Entities", bars=Bars(("PER", "LOC"), (7, 5), "kinds", "entities"))
+    page = part_of(bars)
+    assert re.findall("<th scope[^>]*>([^<]*)", page) == ["Kinds", "", "Entities"]
+
+
+def test_names_of_many_bars_have_room_on_a_phone():
+    entries = [(f"{100 * place}–{100 * place + 99}", place) for place in range(10, 34)]
+    shares = [float(each) for each in re.findall(r'<text x="([\d.]+)%" y="155"', histogram(entries, "tokens"))]
+    gaps = {round(after - before, 2) for before, after in zip(shares, shares[1:], strict=False)}
+    assert all(gap / 100 * 340 > 6.2 * len("1000–1099") + 4 for gap in gaps), gaps
+    assert len(shares) >= 4
 
 
 def test_a_short_last_window_is_left_out():

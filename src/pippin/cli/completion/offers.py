@@ -10,6 +10,7 @@ from pippin.cli.commands import COMMANDS, Command
 from pippin.cli.help import names_of, value_name
 from pippin.machine.chips import CHIPS
 from pippin.machine.drivers import DEVICES
+from pippin.recipe.data_fields import TAGGING_TASKS
 from pippin.recipe.fields import Field
 from pippin.tasks.sequence.known import TASKS
 
@@ -18,7 +19,7 @@ SHELLS = ("zsh", "bash", "fish")
 #: Words for flags that take others too.
 _WORDS = {
     "device": DEVICES,
-    "task_name": tuple(TASKS),
+    "task_name": (*TASKS, *TAGGING_TASKS),
     "chip": tuple(CHIPS),
     "freeze": ("core",),
     "encoding": tuple("utf-8 utf-16 latin-1 cp1252 cp1251 cp1256 gb18030 big5 shift_jis euc-jp cp949".split()),

@@ -78,7 +78,7 @@ class Subject:
             tokens,
             None if train.token_type_ids is None else np.zeros(count * length, dtype=train.token_type_ids.dtype),
             np.arange(count + 1, dtype=np.int64) * length,
-            None if train.labels is None else np.resize(train.labels, count),
+            None if train.labels is None else np.resize(train.labels, (count, *train.labels.shape[1:])),
             pad_token=train.pad_token,
             pad_left=train.pad_left,
         )

@@ -101,7 +101,7 @@ def _features(encoded: Encoded, job: PlannedJob) -> list[dict[str, Any]]:
     batch = collate(encoded, np.arange(len(encoded)), (job.plan.batches.max_length.value,))
     assert batch.labels is not None
     return [
-        {**{name: tensor[row].tolist() for name, tensor in batch.inputs.items()}, "label": batch.labels[row].item()}
+        {**{name: tensor[row].tolist() for name, tensor in batch.inputs.items()}, "label": batch.labels[row].tolist()}
         for row in range(len(encoded))
     ]
 

@@ -8,6 +8,9 @@ from typing import Any
 from pippin.commands.preflight.link import LinkCost
 from pippin.commands.preflight.operators import OperatorAnswer
 
+#: Share of the budget from which on it is tight: forecasts were up to a tenth below what real steps took.
+TIGHT = 0.9
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -58,6 +61,11 @@ class Fits:
     @property
     def will(self) -> bool:
         return not self.budget or self.needed <= self.budget
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether it fits only if the forecast is no more than a little too low."""
+        return self.will and self.needed > TIGHT * self.budget > 0
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from pippin.commands.preflight.recorder import OperatorRecorder, naming_modules
 from pippin.data.collate import Batch
 from pippin.data.encoding import Encoded
-from pippin.engine.network import network_for
+from pippin.engine.network import network_for, prepare_weights
 from pippin.machine.drivers import get_backend
 from pippin.machine.drivers.base import Backend
 from pippin.machine.traits import CPU, DeviceTraits
@@ -74,17 +74,29 @@ class FakeDriver(Backend):
 class FakeJob:
     """A job's model of fake tensors, ready to be asked about batches of its rows."""
 
-    def __init__(self, plan: Plan, task: Task, config: Any, encoded: Encoded, traits: DeviceTraits):
+    def __init__(
+        self,
+        plan: Plan,
+        task: Task,
+        config: Any,
+        encoded: Encoded,
+        traits: DeviceTraits,
+        adapters: dict[str, Any] | None = None,
+    ):
+        """``adapters``: the settings of those that the model comes with."""
         self.plan, self.task, self.encoded = plan, task, encoded
         self.backend = FakeDriver(traits)
-        model = make_skeleton(config, plan.execution.attention, task.auto_model)
+        execution = plan.execution
+        model = make_skeleton(config, execution.attention, task.auto_model, execution.kept.value, adapters)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        prepare_weights(plan, model)
         with self.mode:
             replace_tensors(model, self.backend.device)
             self.network = network_for(plan, model, self.backend, plan.execution.precision.value, task.reads)
             self.frozen = None
             if plan.execution.frozen.value != NOTHING:
-                self.frozen = FrozenPart(model, frozen_layers(plan.execution.frozen.value))
+                every_token = task.reads == "targets"
+                self.frozen = FrozenPart(model, frozen_layers(plan.execution.frozen.value), every_token)
             if plan.execution.word_vectors.value:
                 train_used_rows(model, np.append(encoded.tokens, encoded.pad_token))
             if plan.memory.activations.value == RECOMPUTED:
@@ -138,8 +150,8 @@ class FakeJob:
     def _batch(self, rows: np.ndarray) -> Batch:
         """With the states of a frozen part where they are computed apart from the step."""
         batch = self.network.collate(self.encoded, rows)
-        known = family_of(self.model.config)[0] is not None
-        if self.frozen is None or not can_keep_states(known, self.encoded.pad_left, self.task.reads):
+        family = family_of(self.model.config)[0]
+        if self.frozen is None or not can_keep_states(family, self.encoded.pad_left, self.task.reads):
             return batch
         width = self.model.config.hidden_size
         self.network.frozen = self.frozen

@@ -18,6 +18,7 @@ from pippin.plan.memory import FULL, WAITING_GRADIENTS, Estimate, optimiser_byte
 from pippin.plan.plan import Plan
 from pippin.plan.sharing import SPREAD, gradient_sums
 from pippin.plan.steps import CAPTURED
+from pippin.plan.trained import ADAPTERS
 from pippin.runs.saving import room_needed
 
 
@@ -42,7 +43,7 @@ def forecast(job: PlannedJob) -> Forecast:
     """Run the job's heaviest step with fake tensors."""
     assert job.rows.train is not None
     traits = job.machine.device(job.plan.execution.device.value)
-    fake = FakeJob(job.plan, job.data.task, job.config, job.rows.train, traits)
+    fake = FakeJob(job.plan, job.data.task, job.config, job.rows.train, traits, job.facts.adapters)
     heaviest, evaluated = heaviest_step(job), _heaviest_evaluation(job, traits)
     # Twice where several micro-batches make a step: the second has gradients beside it.
     parts = heaviest[:1] * min(len(heaviest), 2)
@@ -102,10 +103,11 @@ def _memory(job: PlannedJob, fake: FakeJob, step: FakeRun, evaluation: FakeRun, 
         moments = [_with(each, GRADIENTS, each.parts.get(GRADIENTS, 0) // processes + whole) for each in moments]
     worst = max(moments, key=lambda each: each.peak)
     copies = traits.saves_from_own_memory and plan.memory.saving.value == BESIDE
+    copied = FULL * trained if plan.execution.trained.value == ADAPTERS else weights
     others = {
         "already in use": traits.held_bytes + traits.own_memory_bytes,
         "optimiser state": kept,
-        "checkpoint": weights + kept if copies else 0,
+        "checkpoint": copied + kept if copies else 0,
         "recorded steps": step.peak - weights if plan.execution.step.value == CAPTURED else 0,
     }
     return Estimate({**worst.parts, **{name: size for name, size in others.items() if size}})

@@ -23,6 +23,7 @@ from pippin.machine.releases import macos_floor, newest_torch
 from pippin.machine.traits import apple_gpu
 from pippin.models.attention import work_of
 from pippin.plan.frozen import CORE, NOTHING
+from pippin.plan.memory import Estimate
 
 #: Settings that need less memory, by their flags, in the order of how much they change.
 _LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -32,6 +33,8 @@ _LESS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("--unfreeze 2", {"unfreeze": 2}, "trains the last two layers and the head"),
     ("--freeze core", {"freeze": CORE}, "trains the head only"),
 )
+#: What Python and its libraries hold, as on the CPU after a model was loaded, in bytes.
+_PYTHON = {"Python and its libraries": 448 << 20}
 #: Choices that are made otherwise where memory is short.
 _MEASURES = ("micro_batch", "activations", "updates", "step", "saving")
 
@@ -123,7 +126,9 @@ def _operator_problems(operators: OperatorAnswer, torch: str, falls_back: bool) 
 
 
 def _fits(job: PlannedJob, asked: Forecast, found: Forecast) -> Fits:
-    budget, memory, as_asked = job.plan.memory.budget.value, found.memory, asked.memory.total
+    beside = _PYTHON if _mac(job) else {}  # the GPU shares the computer's memory
+    budget, as_asked = job.plan.memory.budget.value, asked.memory.total + sum(beside.values())
+    memory = Estimate({**found.memory.parts, **beside})
     too_much = bool(budget) and as_asked > budget
     before, after = asked.job.plan.choices(), found.job.plan.choices()
     changed = [name for name in _MEASURES if before[name].value != after[name].value]

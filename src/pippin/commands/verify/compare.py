@@ -22,7 +22,6 @@ from pippin.commands.verify.tolerance import (
 from pippin.commands.verify.verdict import AGAIN, EVALUATION, GRADIENTS, LOSS, MODES, STEP, TRAINING, Finding
 from pippin.engine.finite import require_finite
 from pippin.machine.drivers.base import Backend
-from pippin.models.network import Network
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def compare(experiment: Experiment, cpu: Backend, device: Backend, precision: st
     """The device in this precision against the CPU in fp32, on copies of the model."""
     on_cpu = experiment.placed(cpu)
     wanted = refer(experiment, on_cpu, cpu, precision)
-    after = step(experiment, Network(on_cpu, cpu), wanted.trace.gradients)
+    after = step(experiment, experiment.make_plain(on_cpu, cpu), wanted.trace.gradients)
     network = experiment.make_network(experiment.placed(device), device, precision)
     found = measure(experiment, network)
     again = measure(experiment, network)
@@ -66,16 +65,15 @@ def compare_in_place(experiment: Experiment, cpu: Backend, device: Backend, prec
 
 def refer(experiment: Experiment, model: torch.nn.Module, cpu: Backend, precision: str) -> Reference:
     """Run the model on the CPU in fp32, and once more with rounded products, to see what that does."""
-    exact, network = allowed_error(model), Network(model, cpu)
+    exact, network = allowed_error(model), experiment.make_plain(model, cpu)
     wanted = measure(experiment, network)
     # A model that gives NaN everywhere is not the device's fault, and has nothing to be compared.
     places = np.concatenate([np.sort(rows) for rows in experiment.batches])
-    if len(places) != len(wanted.logits):  # a line for each token
-        places = np.repeat(places, experiment.encoded.lengths[places])
+    places = np.repeat(places, experiment.lines_of(places, len(wanted.logits)))
     for logits in (wanted.evaluated, wanted.logits):
         require_finite(logits.numpy(), places, experiment.encoded, network)
     with rounding(yardstick(precision)):
-        rounded = measure(experiment, Network(model, cpu))
+        rounded = measure(experiment, experiment.make_plain(model, cpu))
     # The loss is one number, which can be right by luck where the logits are not.
     off = max(distances(rounded.outputs, wanted.outputs).values())
     outputs = allowed_errors(exact, precision, dict.fromkeys(wanted.outputs, off))

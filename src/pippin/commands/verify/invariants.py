@@ -28,7 +28,7 @@ def beside_a_longer_row(experiment: Experiment, network: Network, cpu: Backend, 
     short, long = int(rows[lengths.argmin()]), int(rows[lengths.argmax()])
     if lengths.min() == lengths.max():
         return None
-    if _padding_tells(Network(experiment.placed(cpu), cpu), experiment.encoded, short, long) > allowed:
+    if _padding_tells(experiment.make_plain(experiment.placed(cpu), cpu), experiment.encoded, short, long) > allowed:
         return None
     return Finding(PADDED, _padding_tells(network, experiment.encoded, short, long), allowed)
 

@@ -12,7 +12,7 @@ import torch
 
 from pippin.commands.verify.tolerance import Tensors
 from pippin.commands.verify.verdict import EVALUATION, LOSS, TRAINING
-from pippin.data.collate import Batch, labels_of, token_mask, tokens_of_rows
+from pippin.data.collate import NO_LABEL, Batch, labels_of, token_mask, tokens_of_rows
 from pippin.data.encoding import Encoded
 from pippin.machine.drivers.base import Backend
 from pippin.models.network import Network
@@ -33,7 +33,9 @@ class Experiment:
     task: Task
     make_optimiser: Callable[[torch.nn.Module], torch.optim.Optimizer]
     make_network: Callable[[torch.nn.Module, Backend, str], Network] = Network
-    """The device's; on the CPU the model is called as it is."""
+    """The device's."""
+    make_plain: Callable[[torch.nn.Module, Backend], Network] = Network
+    """The CPU's, where the model is called as it is."""
 
     @property
     def rows(self) -> int:
@@ -44,6 +46,16 @@ class Experiment:
         """What the loss of all batches is divided by."""
         labels = (labels_of(self.encoded, rows) for rows in self.batches)
         return sum(self.task.count(each) for each in labels if each is not None)
+
+    def lines_of(self, places: np.ndarray, lines: int) -> np.ndarray:
+        """How many lines of logits each of these rows has, of so many: one, or one for each token, or each label."""
+        if len(places) == lines:
+            return np.ones(len(places), np.int64)
+        lengths = self.encoded.lengths
+        if lengths[places].sum() == lines or self.encoded.labels is None:
+            return lengths[places]
+        has_label = np.concatenate([[0], np.cumsum(self.encoded.labels != NO_LABEL)])
+        return np.diff(has_label[self.encoded.offsets])[places]
 
     def placed(self, backend: Backend) -> torch.nn.Module:
         """A copy of the model on a device, with the device's guards."""
@@ -119,11 +131,23 @@ def in_order(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
 def by_row(logits: torch.Tensor, batch: Batch) -> list[torch.Tensor]:
     """In the order of the rows' numbers: the one line of each, or a line for each of its tokens."""
     lines, lengths = to_cpu(logits), [1] * len(batch.rows)
-    if lines.ndim == 3:
+    if batch.targets is not None:
+        lengths = _targets_of_rows(batch)
+    elif lines.ndim == 3:
         lines = lines.flatten(0, 1)[torch.from_numpy(token_mask(batch, len(batch.rows)))]
         lengths = tokens_of_rows(batch).tolist()
     rows = lines.split(lengths)
     return [rows[place] for place in np.argsort(batch.rows)]
+
+
+def _targets_of_rows(batch: Batch) -> list[int]:
+    """How many tokens of each row have a label."""
+    assert batch.targets is not None
+    if batch.packing is not None:
+        starts = batch.packing.starts[: batch.packing.rows + 1].long().cpu()
+    else:
+        starts = torch.arange(len(batch.rows) + 1) * batch.inputs["input_ids"].shape[1]
+    return torch.searchsorted(batch.targets.cpu(), starts).diff().tolist()
 
 
 def to_cpu(tensor: torch.Tensor) -> torch.Tensor:

@@ -22,7 +22,7 @@ from pippin.commands.verify.walk import located
 from pippin.data.batches import training_order
 from pippin.data.collate import NO_LABEL
 from pippin.data.encoding import Encoded
-from pippin.engine.network import network_for
+from pippin.engine.network import network_for, prepare_weights
 from pippin.engine.optimiser import make_optimiser
 from pippin.engine.seeding import seed_everything
 from pippin.errors import PippinError
@@ -31,7 +31,9 @@ from pippin.machine.drivers.base import Backend
 from pippin.machine.traits import CPU
 from pippin.models.attention import window_of, work_of
 from pippin.models.freezing import FrozenPart
+from pippin.models.language_network import LanguageNetwork
 from pippin.models.loading import load_model
+from pippin.models.network import Network
 from pippin.plan.frozen import NOTHING, frozen_layers
 
 _BATCHES, _ROWS = 2, 8
@@ -48,7 +50,9 @@ def verify(job: PlannedJob) -> Verdict:
         device.set_tf32(job.recipe.tf32)
     rows = rows_of(job)
     order = training_order(rows.lengths, _ROWS, job.plan.batches.batching.value, job.recipe.order_seed, epoch=0)
-    experiment = experiment_of(job, order[:_BATCHES], device)
+    # Of a whole vocabulary's logits few rows are enough.
+    batches = [short_rows(rows.lengths)] if job.data.task.reads == "targets" else order[:_BATCHES]
+    experiment = experiment_of(job, batches, device)
     findings = compare(experiment, cpu, device, shown_precision(job))
     findings = located(findings, experiment, cpu, device, shown_precision(job))
     return Verdict(device.kind, shown_precision(job), job.model, experiment.rows, tuple(findings))
@@ -68,19 +72,32 @@ def experiment_of(
     model: torch.nn.Module = load_model(job.recipe, config, attention, auto_model=job.data.task.auto_model)
     if plan.execution.frozen.value != NOTHING:
         FrozenPart(model, frozen_layers(plan.execution.frozen.value))
-    rows = rows_of(job)
+    prepare_weights(plan, model)
+    rows, reads = rows_of(job), job.data.task.reads
     if window := window_of(config):
         limit = min(plan.batches.max_length.value, longest or plan.batches.max_length.value)
         rows, more = past_window(rows, np.concatenate(list(batches)), window, limit)
         batches = [*batches, *more]
     return Experiment(
         model,
-        replace(rows, labels=other_labels(rows.labels, job.data.labels.outputs)),
+        replace(rows, labels=other_labels(rows.labels, job.data.labels.outputs or config.vocab_size)),
         batches,
         job.data.task,
         lambda placed: make_optimiser(placed, plan),
-        lambda placed, backend, precision: network_for(plan, placed, backend, precision, job.data.task.reads),
+        lambda placed, backend, precision: _showing(network_for(plan, placed, backend, precision, reads)),
+        Network if reads != "targets" else _plain_language_network,
     )
+
+
+def _plain_language_network(model: torch.nn.Module, backend: Backend) -> Network:
+    return _showing(LanguageNetwork(model, backend))
+
+
+def _showing(network: Network) -> Network:
+    """With the logits of a language model, which it keeps to itself while it trains."""
+    if isinstance(network, LanguageNetwork):
+        network.shows_logits = True
+    return network
 
 
 def other_labels(labels: np.ndarray | None, outputs: int) -> np.ndarray | None:
@@ -93,6 +110,8 @@ def other_labels(labels: np.ndarray | None, outputs: int) -> np.ndarray | None:
     """
     if labels is None:
         return None
+    if labels.ndim > 1:  # each row may have several
+        return 1 - labels
     return -labels if outputs == 1 else np.where(labels == NO_LABEL, labels, (labels + 1) % outputs)
 
 
@@ -143,7 +162,8 @@ def _with_row(encoded: Encoded, row: int, length: int) -> Encoded:
     places = slice(encoded.offsets[row], encoded.offsets[row + 1])
     labels, types = encoded.labels, encoded.token_type_ids
     if labels is not None:
-        labels = np.append(labels, np.resize(labels[places], length) if encoded.per_token else labels[row])
+        more = np.resize(labels[places], length) if encoded.per_token else labels[row : row + 1]
+        labels = np.concatenate([labels, more])
     return replace(
         encoded,
         tokens=np.append(encoded.tokens, np.resize(encoded.tokens[places], length)),

@@ -63,8 +63,12 @@ def _named(batches: list[Batch]) -> Tensors:
     for place, batch in enumerate(batches):
         assert batch.packing is not None
         parts = {**batch.inputs, "starts": batch.packing.starts, "each": batch.packing.each}
+        if batch.packing.lasts is not None:
+            parts["lasts"] = batch.packing.lasts
         if batch.labels is not None:
             parts["labels"] = batch.labels
+        if batch.targets is not None:
+            parts["targets"] = batch.targets
         named |= {f"{place} {name}": tensor for name, tensor in parts.items()}
     return named
 
@@ -72,6 +76,10 @@ def _named(batches: list[Batch]) -> Tensors:
 def _with_inputs(batch: Batch, place: int, static: Tensors) -> Batch:
     """The batch with its tensors in the places that every replay reads."""
     assert batch.packing is not None
-    packing = replace(batch.packing, starts=static[f"{place} starts"], each=static[f"{place} each"])
+    starts, each, lasts = (static.get(f"{place} {name}") for name in ("starts", "each", "lasts"))
+    assert starts is not None
+    assert each is not None
+    packing = replace(batch.packing, starts=starts, each=each, lasts=lasts)
     inputs = {name: static[f"{place} {name}"] for name in batch.inputs}
-    return replace(batch, inputs=inputs, labels=static.get(f"{place} labels"), packing=packing)
+    labels, targets = (static.get(f"{place} {name}") for name in ("labels", "targets"))
+    return replace(batch, inputs=inputs, labels=labels, targets=targets, packing=packing)

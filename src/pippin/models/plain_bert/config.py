@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pippin.models.labels import Labels
+from pippin.models.labels import THRESHOLDS, Labels
 
 _SIZES = (
     "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
@@ -56,6 +56,15 @@ class PlainBertConfig:
     def architectures(self) -> list[str] | None:
         return self.file.get("architectures")
 
+    @property
+    def label_thresholds(self) -> Any:
+        return self.file.get(THRESHOLDS)
+
+    @label_thresholds.setter
+    def label_thresholds(self, value: dict[str, float] | None) -> None:
+        others = {name: each for name, each in self.file.items() if name != THRESHOLDS}
+        self.file = others if value is None else {**others, THRESHOLDS: value}
+
     def to_dict(self) -> dict[str, Any]:
         """For the config.json of a classifier: all that the file held, and what has become of it."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "file"}
@@ -86,7 +95,7 @@ def read_config(file: Path, labels: Labels | None = None) -> PlainBertConfig | N
     given = {each.name: settings[each.name] for each in fields(PlainBertConfig) if each.name in settings}
     given |= {"id2label": dict(enumerate(names)), "file": settings}
     if labels is not None:
-        given["problem_type"] = "regression" if labels.regression else "single_label_classification"
+        given["problem_type"] = labels.problem_type
     config = PlainBertConfig(**given)
     return config if _is_sound(config) else None
 

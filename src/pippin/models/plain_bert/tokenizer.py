@@ -51,6 +51,7 @@ class PlainBertTokenizer:
     model_input_names = ("input_ids", "token_type_ids", "attention_mask")
     padding_side = truncation_side = "right"
     bos_token_id = eos_token_id = None
+    sep_token = _SPECIAL["sep_token"]
 
     def __init__(self, backend: Any, settings: dict[str, Any]):
         self.backend_tokenizer, self.settings = backend, settings

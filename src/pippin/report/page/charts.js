@@ -3,7 +3,7 @@ const COLOURS = ["--first", "--second", "--third", "--fourth", "--fifth", "--six
 // Curves that lie on each other can be told apart: each one above shows those below between its dashes.
 const DASHES = ["", "6 4", "2 3", "9 3 2 3", "12 5", "4 2"];
 const MARKERS = ["M-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0", "M-4-4h8v8h-8z", "M0-6L6 0L0 6L-6 0z", "M0-6L5.5 4H-5.5z", "M-5-5L5 5M-5 5L5-5", "M-7 0H7M0-7V7"];
-const HEIGHT = 240, LEFT = 62, RIGHT = 14, TOP = 10, BOTTOM = 42, FEW_POINTS = 12, ENOUGH_TO_SMOOTH = 12;
+const HEIGHT = 240, LEFT = 68, RIGHT = 14, TOP = 10, BOTTOM = 42, FEW_POINTS = 12, ENOUGH_TO_SMOOTH = 12;
 const colour = (place) => `var(${COLOURS[place % COLOURS.length]})`;
 // Where the colours begin again, the dashes and markers are one further on.
 const turned = (kinds, place) => kinds[(place + Math.floor(place / COLOURS.length)) % kinds.length];

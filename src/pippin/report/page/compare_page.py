@@ -11,7 +11,7 @@ from pippin.recipe.command import given_settings, typed
 from pippin.report.page.charts import Chart, Clock, Series, metric_curves, points, whole_windows, with_points
 from pippin.report.page.frame import page
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, capital, html, shortened, with_flags
+from pippin.report.page.markup import Html, capital, html, joined, shortened, theirs, with_flags
 from pippin.report.page.metric_names import (
     figure,
     is_no_better,
@@ -75,7 +75,9 @@ def compare_page(runs: Sequence[ComparedRun]) -> Html:
     names = ", ".join(each.name for each in runs)
     plans = [{capital(name): value for name, value, _ in plan_rows(each.run.plan)} for each in runs]
     parts = [
-        html('<header><h1>{} runs</h1><p dir="auto">{}</p></header>', len(runs), names),
+        html(
+            "<header><h1>{} runs</h1><p>{}</p></header>", len(runs), joined((theirs(each.name) for each in runs), ", ")
+        ),
         section("Results", _results(runs)),
         curves_of(charts),
         _differences("Settings that differ", runs, [_settings(each.run) for each in runs]),

@@ -13,6 +13,8 @@ from pippin.report.happenings import sentence
 
 #: Bytes of a line of events.jsonl, characters of a sentence, and the largest whole number: nobody's own go beyond.
 _LONGEST_LINE, _LONGEST_WORDS, _LARGEST = 1 << 20, 1000, 2**63
+#: Samples that are kept.
+_MOST_SAMPLES = 300
 #: Events that are told on the page, beside those that the terminal tells of.
 _TOLD = {
     "resumed": lambda figures: f"resumed from step {figures['step']}",
@@ -30,12 +32,22 @@ class Happening:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Sample:
+    step: int
+    prompt: str
+    expected: str
+    answer: str
+
+
 @dataclass
 class History:
     logs: list[dict[str, float]] = field(default_factory=list)
     """The numbers of each, with the `seconds` that the run had taken by then."""
     evaluations: list[dict[str, float]] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    """What a language model answered at the evaluations."""
     steps: int = 0
     """In all, as planned."""
     verification: str = ""
@@ -60,6 +72,9 @@ class History:
         self.seconds = max(when - self.began - self.away, 0.0)
         if name in ("log", "evaluation"):
             (self.logs if name == "log" else self.evaluations).append({**_numbers(figures), "seconds": self.seconds})
+        elif name == "sample" and len(self.samples) < _MOST_SAMPLES:
+            texts = (str(figures[key])[:_LONGEST_WORDS] for key in ("prompt", "expected", "answer"))
+            self.samples.append(Sample(int(figures["step"]), *texts))
         elif name == "started":
             self.steps = int(figures["steps"])
         elif name == "verified":

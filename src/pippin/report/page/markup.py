@@ -11,9 +11,14 @@ from typing import Any
 from pippin.text import visible
 
 #: Behind these a long name may go on in the next line.
-_JOINTS = re.compile(r"[_/]+")
+_JOINTS = re.compile(r"(?<=[^\s/])[_/]+")
 #: What a browser would break behind its hyphens, and nobody could read then.
-_FLAG, _WORD = re.compile(r"(?<![\w-])--?[a-z]\w*"), re.compile(r"\S+")
+_FLAG = re.compile(r"(?<![\w-])--?[a-z]\w*")
+#: A word of a line to type: spaces in quotes are part of it.
+_WORD = re.compile(r"(?:'[^']*'|\S)+")
+#: What a sentence of ours quotes, as it is when it is escaped.
+_QUOTED = re.compile(r"(&quot;|&#x27;)((?:(?!\1).)+)\1")
+_KOREAN = re.compile("[\uac00-\ud7a3]")
 
 
 class Html(str):
@@ -69,20 +74,40 @@ def with_flags(text: object) -> Html:
     return Html(_FLAG.sub(r'<span class="flag">\g<0></span>', escaped(text)))
 
 
+def sentence(text: str) -> Html:
+    """The same, and what it quotes in another script does not turn round what stands beside it.
+
+    >>> sentence('leave out --epochs: no rows of "قطط"')
+    'leave out <span class="flag">--epochs</span>: no rows of &quot;<bdi>قطط</bdi>&quot;'
+    """
+
+    def apart(found: re.Match[str]) -> str:
+        return found[0] if found[2].isascii() else f"{found[1]}<bdi>{found[2]}</bdi>{found[1]}"
+
+    return Html(_QUOTED.sub(apart, with_flags(text)))
+
+
 def unbroken(line: str) -> Html:
     """A line to type, that a browser breaks between its words and nowhere else, and whose words stay in their order.
 
     >>> unbroken("pippin train قطط.csv --epochs 3")
     'pippin train <bdi dir="ltr">قطط.csv</bdi> <span>--epochs</span> 3'
+    >>> unbroken("pippin predict 'القطط الصغيرة'")
+    'pippin predict <bdi dir="ltr">&#x27;القطط الصغيرة&#x27;</bdi>'
     """
 
-    def whole(found: re.Match[str]) -> str:
-        word = found[0]
+    def whole(word: str) -> Html:
         if not word.isascii():
-            return f'<bdi dir="ltr">{word}</bdi>'
-        return f"<span>{word}</span>" if "-" in word else word
+            return html('<bdi dir="ltr">{}</bdi>', word)
+        return html("<span>{}</span>", word) if "-" in word else escaped(word)
 
-    return Html(_WORD.sub(whole, escaped(line)))
+    words, between = _WORD.findall(line), _WORD.split(line)
+    return joined(part for pair in zip(between, map(whole, [*words, ""]), strict=True) for part in pair)
+
+
+def language(text: str) -> Html:
+    """For a tag around a text: Korean is to break between its words."""
+    return Html(' lang="ko"' if _KOREAN.search(text) else "")
 
 
 def capital(words: str) -> str:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pippin.report.page.charts import Chart, scatter_chart
 from pippin.report.page.frame import figures_of
-from pippin.report.page.markup import Html, capital, html, joined, theirs
+from pippin.report.page.marks import Stroke, is_marked, is_names, marked, names, strokes
+from pippin.report.page.markup import Html, capital, html, joined, language, sentence, theirs
+from pippin.report.page.matrix import is_small, matrix
 from pippin.report.page.metric_names import figure
 from pippin.report.page.tables import Look, bars, table
 from pippin.report.report import Report
-from pippin.tasks.parts import Bars, Matrix, Part, TablePart
+from pippin.tasks.parts import Bars, Part, TablePart
 
-#: Larger matrices are told by their most frequent confusions.
-_MOST_IN_MATRIX, _MOST_CONFUSIONS, _MOST_ROWS, _MOST_BARS = 24, 30, 500, 200
+_MOST_CONFUSIONS, _MOST_ROWS, _MOST_BARS = 100, 500, 200
+#: Formats of columns that are no numbers; those of texts, and those whose cells are held against each other.
+_WORDS = ("", "long", "marked", "names")
+_TEXTS, _COMPARED = {"long", "marked"}, {"marked": is_marked, "names": is_names}
 #: By these columns the worst comes first.
 _WORST_FIRST = ("f1",)
-#: Names of a matrix up to this many characters stand beside each other.
-_SHORT_NAME = 6
 
 
 def scatter_charts(report: Report | None) -> list[Chart]:
@@ -47,10 +50,11 @@ def _shown(part: Part, place: int) -> Iterator[Html]:
         yield html('<div class="square">{}{}</div>', figures, _caption(part.scatter.caption))
     if part.table:
         yield _table(part.table)
-    if part.matrix and len(part.matrix.names) <= _MOST_IN_MATRIX:
-        yield _matrix(part.matrix)
-    elif part.most and part.most.rows:
+    has_pairs = part.most is not None and bool(part.most.rows)
+    if part.most and has_pairs and not (part.matrix and is_small(part.matrix)):
         yield _table(replace(part.most, what="pairs"), _MOST_CONFUSIONS)
+    if part.matrix:
+        yield matrix(part.matrix)
     if part.bars:
         yield _bars(part.bars)
 
@@ -58,25 +62,38 @@ def _shown(part: Part, place: int) -> Iterator[Html]:
 def _table(part: TablePart, most: int = _MOST_ROWS) -> Html:
     """Cells as their columns want them, the worst row first."""
     formats = [*part.formats, *[""] * (len(part.heads) - len(part.formats))]
-    numbers = frozenset(place for place, how in enumerate(formats) if how not in ("", "long"))
+    numbers = frozenset(place for place, how in enumerate(formats) if how not in _WORDS)
     # The names of text columns are the user's.
     heads = [theirs(name) if how == "long" else capital(name) for name, how in zip(part.heads, formats, strict=False)]
     worst = next((place for place in numbers if place < len(heads) and part.heads[place].lower() in _WORST_FIRST), None)
     rows = list(part.rows)
     if worst is not None:
         rows.sort(key=lambda row: _size(row[worst]) if worst < len(row) else _size(None))
-    cells = ([_cell(cell, how) for cell, how in zip(row, formats, strict=False)] for row in rows[:most])
-    is_long = "long" in formats
+    kinds = strokes(cell for row in rows for cell, how in zip(row, formats, strict=False) if how == "marked")
+    cells = [_cells(row, formats, kinds) for row in rows[:most]]
+    is_long = not _TEXTS.isdisjoint(formats)
     look = Look(numbers, sorts=True, rising=worst, what=part.what, cards="cards" if is_long else "", sticky=not is_long)
     left = f"The first {most} of {len(rows)} {part.what}; report.json has them all." if len(rows) > most else ""
     missing = "–: there is no such figure." if any(cell is None for row in rows for cell in row) else ""
-    notes = joined(map(_caption, (left, missing)))
-    return html("<div>{}{}{}</div>", _caption(part.caption), table(heads, cells, look), notes)
+    framed = "Framed: what the other column does not have." if max(map(formats.count, _COMPARED)) > 1 else ""
+    above, below = (joined(map(_caption, words)) for words in ((part.caption, framed), (left, missing)))
+    return html("<div>{}{}{}</div>", above, table(heads, cells, look), below)
 
 
-def _cell(cell: object, how: str) -> Html:
+def _cells(row: Sequence[Any], formats: Sequence[str], kinds: Mapping[str, Stroke]) -> list[Html]:
+    """The cells of a row, where they can be compared with the others of their format."""
+    cells = list(zip(row, formats, strict=False))
+    alike = {how: [cell for cell, of in cells if of == how and fits(cell)] for how, fits in _COMPARED.items()}
+    return [_cell(cell, how, kinds, alike.get(how, ())) for cell, how in cells]
+
+
+def _cell(cell: Any, how: str, kinds: Mapping[str, Stroke], alike: Sequence[Any]) -> Html:
+    if how == "marked" and is_marked(cell):
+        return marked(cell, kinds, alike)
+    if how == "names" and is_names(cell):
+        return names(cell, alike)
     if how == "long":
-        return html('<div class="text" dir="auto">{}</div>', cell)
+        return html('<div class="text" dir="auto"{}>{}</div>', language(str(cell)), cell)
     return theirs(cell) if how == "" and cell is not None else html("{}", figure(cell, how) if how else "–")
 
 
@@ -86,30 +103,10 @@ def _size(cell: object) -> tuple[bool, float]:
 
 
 def _caption(words: str) -> Html:
-    return html('<p class="soft">{}</p>', words) if words else html("")
+    return html('<p class="soft">{}</p>', sentence(words)) if words else html("")
 
 
 def _bars(part: Bars) -> Html:
     named = [(theirs(name), count) for name, count in zip(part.names, part.counts, strict=False)]
     more = f"and {len(named) - _MOST_BARS} {part.what} more" if len(named) > _MOST_BARS else ""
-    return html("<div>{}{}</div>", bars(named[:_MOST_BARS], part.what), _caption(more))
-
-
-def _matrix(part: Matrix) -> Html:
-    is_upright = any(len(name) > _SHORT_NAME for name in part.names)
-    lines = []
-    for down, (name, row) in enumerate(zip(part.names, part.counts, strict=False)):
-        total = max(sum(row), 1)
-        cells = joined(
-            html('<td class="{}heat{}">{}</td>', "right " * (across == down), -(-4 * count // total), count or "·")
-            for across, count in enumerate(row)
-        )
-        lines.append(html('<tr><th scope="row" dir="auto" title="{0}">{0}</th>{1}</tr>', name, cells))
-    return html(
-        '<div>{}<div class="wide"><table class="matrix sticky{}"><thead><tr><td></td>{}</tr></thead>'
-        "<tbody>{}</tbody></table></div></div>",
-        _caption(part.caption),
-        " upright" if is_upright else "",
-        joined(html('<th scope="col" dir="auto" title="{0}"><span>{0}</span></th>', name) for name in part.names),
-        joined(lines),
-    )
+    return html("<div>{}{}</div>", bars(named[:_MOST_BARS], part.what, part.counted), _caption(more))

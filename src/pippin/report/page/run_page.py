@@ -29,6 +29,7 @@ def run_page(run: Run, history: History, report: Report | None, folder: str) -> 
         sections.header(run, history, report, folder),
         sections.result(run, history, report),
         sections.curves_of(charts),
+        sections.samples(history),
         parts_of(report),
         sections.happenings(history, report),
         sections.plan(run),

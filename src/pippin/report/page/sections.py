@@ -12,17 +12,20 @@ from pippin.recipe.command import train_command
 from pippin.report.page.charts import Chart
 from pippin.report.page.frame import figures_of
 from pippin.report.page.history import History
-from pippin.report.page.markup import Html, capital, html, joined, theirs, unbroken, with_flags
+from pippin.report.page.markup import Html, capital, html, joined, language, sentence, theirs, unbroken, with_flags
 from pippin.report.page.metric_names import figure, is_no_better, loss_last, metric_title
 from pippin.report.page.parts import part_of
 from pippin.report.page.tables import Look, histogram, table
 from pippin.report.plan_words import plan_rows
 from pippin.report.report import Report
+from pippin.report.usage import use_line
 from pippin.runs.data_card import DataCard
 from pippin.runs.record import Run
 from pippin.text import duration, epochs, local_time, memory, time_taken
 
 _MOST_HAPPENINGS = 60
+#: Answers to one prompt that are shown.
+_MOST_ANSWERS = 6
 _DRAG = Html(
     '<p class="soft screen drag">Drag across a chart to zoom in, double-click to see all of it again. '
     "Click a name in a legend to hide its line.</p>"
@@ -68,8 +71,8 @@ def status_mark(status: str) -> Html:
     return html('<span class="status {0}">{0}</span>', status)
 
 
-def warning(words: object) -> Html:
-    return html('<p class="warning" dir="auto">{}</p>', with_flags(words))
+def warning(words: str) -> Html:
+    return html('<p class="warning">{}</p>', sentence(words))
 
 
 def command(line: str) -> Html:
@@ -123,7 +126,7 @@ def result(run: Run, history: History, report: Report | None) -> Html:
         for each in cards
     )
     has_baseline = any("baseline" in each.about for each in scored)
-    note = html('<p class="soft" dir="auto">Baseline: {}.</p>', run.data.baseline_answer) if has_baseline else ""
+    note = html('<p class="soft">Baseline: {}.</p>', sentence(run.data.baseline_answer)) if has_baseline else ""
     return html('<div class="figures">{}</div>{}', shown, note)
 
 
@@ -171,12 +174,28 @@ def curves_of(charts: Sequence[Chart]) -> Html:
     return section("Curves", html('{}<div class="curves">{}</div>', _DRAG, figures_of(charts)))
 
 
+def samples(history: History) -> Html:
+    """What a language model answered to the same prompts as it learnt, the first and the last and some between."""
+    if not history.samples:
+        return html("")
+    parts = []
+    for prompt in dict.fromkeys(each.prompt for each in history.samples):
+        own = [each for each in history.samples if each.prompt == prompt]
+        places = sorted({round(at * (len(own) - 1) / (_MOST_ANSWERS - 1)) for at in range(_MOST_ANSWERS)})
+        rows = [(html("{}", own[place].step), _text(own[place].answer)) for place in places]
+        rows.append((html('<span class="soft">expected</span>'), _text(own[-1].expected)))
+        parts.append(html("<h3>{}</h3>{}", theirs(prompt), table(["Step", "Answer"], rows, Look(cards="cards bare"))))
+    return section("Samples", joined(parts))
+
+
+def _text(words: str) -> Html:
+    return html('<div class="text" dir="auto"{}>{}</div>', language(words), words)
+
+
 def happenings(history: History, report: Report | None) -> Html:
     """What came in between, what ran on the CPU, and what a comparison with it found."""
     items = [
-        html(
-            "{} <small>step {}, after {}</small>", with_flags(capital(each.words)), each.step, time_taken(each.seconds)
-        )
+        html("{} <small>step {}, after {}</small>", sentence(capital(each.words)), each.step, time_taken(each.seconds))
         for each in history.happenings
         if each.name != "saved"
     ][-_MOST_HAPPENINGS:]
@@ -201,7 +220,7 @@ def plan(run: Run) -> Html:
 
 def data(card: DataCard) -> Html:
     """Lengths of the training rows, and what the task has to show of them."""
-    parts = [html('<p dir="auto">{}</p>', capital(card.columns_reason))]
+    parts = [html("<p>{}</p>", sentence(capital(card.columns_reason)))]
     if card.lengths:
         exact = card.lengths[0].shortest == card.lengths[0].longest
         stretches = [(str(each.shortest) + f"–{each.longest}" * (not exact), each.rows) for each in card.lengths]
@@ -215,12 +234,12 @@ def data(card: DataCard) -> Html:
 
 def commands(run: Run, folder: str) -> Html:
     """What to type next."""
-    shown = shlex.quote(folder)
-    second = ' --text2 "…"' if len(run.data.text_columns) == 2 else ""
+    shown, card = shlex.quote(folder), run.data
+    use = use_line(card.command, folder, card.text_columns) if run.status == "finished" else ""
     lines = {
         "Run it again": train_command(replace(run.recipe, output_dir=None, overwrite_output_dir=False)),
         "Resume": "" if run.status in ("finished", "started") else f"pippin resume {shown}",
-        "Predict": f'pippin predict {shown} --text "…"{second}' if run.status == "finished" else "",
+        card.command.partition(" ")[0].capitalize(): use,
         "Rebuild this page": f"pippin report {shown}",
     }
     told = joined(html("<p>{}</p>{}", name, command(line)) for name, line in lines.items() if line)

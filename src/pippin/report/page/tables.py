@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from pippin.report.page.markup import Html, capital, escaped, html, joined
 
 #: Longer tables show so many rows, and the rest when asked to.
 FOLDED_TO = 12
-#: Pixels of a histogram from its top to the highest bar and to the foot of all, and how many of its bars are named.
-_TOP, _FOOT, _MOST_NAMED = 18, 140, 8
+#: Pixels of a histogram from its top to the highest bar and to the foot of all.
+_TOP, _FOOT = 18, 140
+#: How wide it is at least, and a character below it and the gap between two names, in pixels.
+_NARROWEST, _CHARACTER, _GAP = 340, 6.2, 12
 #: Percent of its width that a bar takes up at most.
 _WIDEST = 8.0
 
@@ -91,17 +94,18 @@ def _plain(head: Html) -> Html:
     return Html(re.sub("<[^>]*>", "", head))
 
 
-def bars(entries: Sequence[tuple[object, float]], what: str) -> Html:
-    """Numbers of rows, with a bar for each; ``what`` has them, in the plural."""
+def bars(entries: Sequence[tuple[object, float]], what: str, counted: str) -> Html:
+    """Numbers of what is counted, with a bar for each; ``what`` has them, in the plural."""
     most = max((count for _, count in entries), default=0) or 1
     rows = ([name, html(_BAR, 100 * count / most), count] for name, count in entries)
-    return table([capital(what), "", "Rows"], rows, Look(frozenset({2}), sorts=True, what=what))
+    return table([capital(what), "", capital(counted)], rows, Look(frozenset({2}), sorts=True, what=what))
 
 
 def histogram(entries: Sequence[tuple[str, int]], across: str) -> Html:
     """Numbers of rows as bars that stand beside each other; each says its own under the pointer."""
     most, wide = max((count for _, count in entries), default=0) or 1, min(100 / max(len(entries), 1), _WIDEST)
-    every = -(-len(entries) // _MOST_NAMED)
+    longest = max((len(name) for name, _ in entries), default=0)
+    every = math.ceil((longest * _CHARACTER + _GAP) / (_NARROWEST * wide / 100))  # so that names have room on a phone
     level = '<line class="grid" x2="100%" y1="{0}" y2="{0}"/><text y="{1}">{2} rows</text>'
     words = '<text x="{:.2f}%" y="{}" text-anchor="middle">{}</text>'
     parts = [html(level, _TOP, _TOP - 5, most)]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from typing import Any
 
 from pippin.data.tables import Table, listed
 from pippin.errors import PippinError, nearest
+from pippin.models.labels import Labels
 from pippin.recipe import Recipe
 from pippin.tasks.base import Columns
+from pippin.tasks.sequence.several.writing import is_flags
 from pippin.tasks.sequence.task import SequenceTask
 
 _PAIRS = [
@@ -57,6 +60,13 @@ _MAYBE_LABELS = [
     "topic",
     "tag",
     "emotion",
+    "categories",
+    "classes",
+    "intents",
+    "topics",
+    "tags",
+    "emotions",
+    "genres",
     "type",
     "stars",
     "rating",
@@ -76,18 +86,28 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d+)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 _ENOUGH = 1000
 
 
-def find_columns(table: Table, recipe: Recipe, task: SequenceTask, needs_label: bool = True) -> Columns:
-    """Choose the label column (where there must be one), then one or two text columns among the rest."""
-    try:
-        label, label_reason = _label_column(table, recipe, task)
-    except PippinError:
-        if needs_label or recipe.label_column:
-            raise
-        label, label_reason = "label", "which is not there"
-    text, text_reason = _text_columns(table, recipe, task, label)
-    if label in text or len(set(text)) < len(text):
+def find_columns(
+    table: Table, recipe: Recipe, task: SequenceTask, needs_label: bool = True, known: Labels | None = None
+) -> Columns:
+    """Choose the column of the label (where there must be one) or one for each label, then those of the text.
+
+    ``known`` are the labels of a model that is used as it is.
+    """
+    flags, label_reason = _flags(table, recipe, task, known)
+    label = listed(flags)
+    if not flags:
+        try:
+            label, label_reason = _label_column(table, recipe, task)
+        except PippinError:
+            if needs_label or recipe.label_column:
+                raise
+            label, label_reason = "label", "which is not there"
+    taken = flags or (label,)
+    text, text_reason = _text_columns(table, recipe, task, taken)
+    twice = [name for name, times in Counter((*text, *taken)).items() if times > 1]
+    if twice:
         raise PippinError(
-            f"{table.origin}: column {label if label in text else text[0]!r} cannot serve twice. "
+            f"{table.origin}: column {twice[0]!r} cannot serve twice. "
             f"Name different columns with --text_column and --label_column; there are {listed(table.columns)}."
         )
     if (recipe.no_header or recipe.column_names) and str(table.columns.get(label, [""])[0]).strip().lower() in _LABELS:
@@ -96,10 +116,33 @@ def find_columns(table: Table, recipe: Recipe, task: SequenceTask, needs_label: 
             "Leave out --no_header and --column_names."
         )
     named = " and ".join(repr(name) for name in text)
-    unused = [name for name in table.columns if name not in (*text, label)]
+    unused = [name for name in table.columns if name not in (*text, *taken)]
     left_out = f"; not used: {listed(unused)}" if unused else ""
-    reason = f"text from {named} ({text_reason}), label from {label!r} ({label_reason}){left_out}"
-    return Columns(text, label, reason, bool(recipe.label_column or task.label_column))
+    labels = f"labels from {label}" if flags else f"label from {label!r}"
+    reason = f"text from {named} ({text_reason}), {labels} ({label_reason}){left_out}"
+    return Columns(text, label, reason, bool(recipe.label_column or task.label_column), flags)
+
+
+def _flags(table: Table, recipe: Recipe, task: SequenceTask, known: Labels | None) -> tuple[tuple[str, ...], str]:
+    """The columns of 0 and 1 where each label has one of its own; nothing where one column holds the label."""
+    asked = recipe.label_column or ""
+    if asked:
+        names = tuple(name.strip() for name in asked.split(","))
+        several = asked not in table.columns and len(names) > 1
+        return (
+            (tuple(_named(table, name, "--label_column") for name in names), "named by flag") if several else ((), "")
+        )
+    if known is not None and known.several and all(name in table.columns for name in known.names):
+        return known.names, "the model's labels"
+    if known is not None or task.name or task.regression or _by_name(table, recipe)[0]:
+        return (), ""
+    found = tuple(name for name in _others(table, recipe) if is_flags(table.columns[name]))
+    others = [name for name in _by_content(table, _others(table, recipe), False)[0] if name not in found]
+    return (
+        (found, "the only columns with few different values, all of them 0 and 1")
+        if len(found) > 1 > len(others)
+        else ((), "")
+    )
 
 
 def _label_column(table: Table, recipe: Recipe, task: SequenceTask) -> tuple[str, str]:
@@ -107,16 +150,11 @@ def _label_column(table: Table, recipe: Recipe, task: SequenceTask) -> tuple[str
         return _named(table, recipe.label_column, "--label_column"), "named by flag"
     if task.label_column:
         return _named(table, task.label_column, f"task {task.name}"), "the task's"
-    others = [name for name in table.columns if name not in recipe.text_column]
-    by_name = {name.lower(): name for name in others}
-    for known in _LABELS:
-        if known in by_name:
-            return by_name[known], "by its name"
-    candidates = [by_name[name] for name in _MAYBE_LABELS if name in by_name]
+    candidates, why = _by_name(table, recipe)
     if len(candidates) == 1:
-        return candidates[0], "by its name"
+        return candidates[0], why
     if not candidates:
-        candidates, why = _by_content(table, others, task.regression)
+        candidates, why = _by_content(table, _others(table, recipe), task.regression)
         if len(candidates) == 1:
             if not recipe.text_column:
                 _refuse_missing_header(table)
@@ -128,22 +166,40 @@ def _label_column(table: Table, recipe: Recipe, task: SequenceTask) -> tuple[str
     )
 
 
+def _others(table: Table, recipe: Recipe) -> list[str]:
+    return [name for name in table.columns if name not in recipe.text_column]
+
+
+def _by_name(table: Table, recipe: Recipe) -> tuple[list[str], str]:
+    """Columns whose names mean the label: the one that surely does, else those that may."""
+    by_name = {name.lower(): name for name in _others(table, recipe)}
+    for known in _LABELS:
+        if known in by_name:
+            return [by_name[known]], "by its name"
+    return [by_name[name] for name in _MAYBE_LABELS if name in by_name], "by its name"
+
+
 def _by_content(table: Table, names: list[str], numbers: bool) -> tuple[list[str], str]:
     """Columns that may be the label by what they hold, and in words what makes a single one of them it."""
     if numbers:
         found = [name for name in names if _is_numeric(table.columns[name]) and not _looks_like_id(table, name)]
         return found, "the only column of numbers"
+    lists = [name for name in names if any(isinstance(cell, list) for cell in table.columns[name])]
+    if len(lists) == 1:
+        return lists, "the only column of lists"
     return [
         name for name in names if _looks_like_label(table.columns[name])
     ], "the only column with few different values"
 
 
-def _text_columns(table: Table, recipe: Recipe, task: SequenceTask, label: str) -> tuple[tuple[str, ...], str]:
+def _text_columns(
+    table: Table, recipe: Recipe, task: SequenceTask, labels: tuple[str, ...]
+) -> tuple[tuple[str, ...], str]:
     if recipe.text_column:
         return tuple(_named(table, name, "--text_column") for name in recipe.text_column), "named by flag"
     if task.text_columns:
         return tuple(_named(table, name, f"task {task.name}") for name in task.text_columns), "the task's"
-    others = [name for name in table.columns if name != label]
+    others = [name for name in table.columns if name not in labels]
     by_name = {name.lower(): name for name in others}
     for first, second in _PAIRS:
         if first in by_name and second in by_name:

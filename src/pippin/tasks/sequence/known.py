@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pippin.errors import PippinError, nearest
 from pippin.tasks.sequence.task import SequenceTask
 
 OWN_CLASSES = SequenceTask()
@@ -47,10 +46,13 @@ TASKS = {
 }
 
 
-def known_task(name: str) -> SequenceTask:
+def find_known(name: str) -> SequenceTask | None:
     """A task by its name, also in GLUE's own spelling (SST-2, STS-B)."""
-    wanted = name.lower().replace("-", "").replace("_", "")
-    if wanted not in TASKS:
-        known = ", ".join(TASKS)
-        raise PippinError(f"--task_name {name}: there is no such task. Known: {known}.{nearest(wanted, list(TASKS))}")
-    return TASKS[wanted]
+    return TASKS.get(name.lower().replace("-", "").replace("_", ""))
+
+
+def known_task(name: str) -> SequenceTask:
+    """The same for a name that was checked."""
+    task = find_known(name)
+    assert task is not None
+    return task

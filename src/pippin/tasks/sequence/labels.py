@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from pippin.errors import PippinError, shown
@@ -92,9 +92,10 @@ def find_classes(words: list[str], column: str, where: Callable[[int], str], cer
     if all(label_number(word.replace(",", ".")) is not None for word in counts):
         fraction = next((word for word in counts if _FRACTION.fullmatch(word)), None)
         if fraction:
+            several = "; for several labels in a cell add --several_labels on" if "," in fraction else ""
             raise PippinError(
                 f"{column} holds numbers such as {fraction}. "
-                "To predict numbers add --do_regression; for classes use whole numbers or words."
+                f"To predict numbers add --do_regression; for classes use whole numbers or words{several}."
             )
     too_many = len(counts) > max(_FEW_CLASSES, len(words) // 2) and not certain
     if too_many or len(counts) == len(words) > _FEW_CLASSES:
@@ -111,7 +112,13 @@ def find_classes(words: list[str], column: str, where: Callable[[int], str], cer
             f"{len(words)} rows, which usually marks a row without a label. Give these rows a label or remove them; "
             "if -1 is a class like the others, write the classes as words."
         )
-    return tuple(sorted(counts, key=int) if numbers else sorted(counts))
+    return in_order(counts)
+
+
+def in_order(words: Collection[str]) -> tuple[str, ...]:
+    """Whole numbers by their size, words by their letters."""
+    numbers = all(_WHOLE.fullmatch(word) and len(word) <= _MOST_DIGITS for word in words)
+    return tuple(sorted(words, key=int) if numbers else sorted(words))
 
 
 def refuse_single_class(words: list[str], column: str) -> None:

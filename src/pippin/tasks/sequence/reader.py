@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pippin.data.examples import Examples
+from pippin.data.examples import Examples, pairs_of
 from pippin.data.tables import Table, listed
 from pippin.errors import PippinError, shown
 from pippin.models.labels import Labels
@@ -54,9 +55,23 @@ class Reader:
         if kept is not None and not self._classes_known:
             self._learn_classes(table, kept, good)
         numbers = None if kept is None else self._encode(kept, good, table, split)
-        first, *second = [[_as_text(cells[place]) for place in good] for cells in texts]
+        first, *others = [[_as_text(cells[place]) for place in good] for cells in texts]
         rows = range(1, len(table) + 1) if len(good) == len(table) else array("q", (place + 1 for place in good))
-        return Examples(first, second[0] if second else None, numbers, rows, table.origin)
+        return Examples(first, pairs_of(others), numbers, rows, table.origin)
+
+    def task_found(self) -> SequenceTask:
+        """What is learnt from the rows that were read."""
+        return replace(self.task, labels=self.labels, label_smoothing=self.recipe.label_smoothing_factor)
+
+    @property
+    def split_at(self) -> str:
+        return "at random" if self.task.regression else "stratified by class"
+
+    def strata(self, examples: Examples) -> np.ndarray | None:
+        return None if self.task.regression else examples.labels
+
+    def single_rows(self, examples: Examples) -> str:
+        return f", column {self.columns.label!r}: each class has a single row"
 
     def _text_cells(self, table: Table, name: str) -> list[Any]:
         if name not in table.columns:
@@ -123,8 +138,7 @@ class Reader:
                     problems.setdefault(place, f"column {name!r} {problem}")
         for place, label in enumerate(labels or []):
             if label is None:
-                found = table.columns[self.columns.label][place]
-                problems.setdefault(place, f"column {self.columns.label!r} {self._label_problem(found)}")
+                problems.setdefault(place, self._label_trouble(table, place))
         if problems and not self.recipe.skip_bad_rows:
             raise PippinError(_describe(problems, table))
         if problems:
@@ -140,9 +154,14 @@ class Reader:
             raise PippinError(f"{_describe(problems, table)} With --skip_bad_rows no row is left.")
         return good
 
+    def _label_trouble(self, table: Table, place: int) -> str:
+        """What is wrong with the label of a row that has none which could be learnt."""
+        found = table.columns[self.columns.label][place]
+        return f"column {self.columns.label!r} {self._label_problem(found)}"
+
     def _label_problem(self, found: Any) -> str:
         if type(found) in _NOT_PLAIN:
-            return f"holds {_NOT_PLAIN[type(found)]} ({shown(found)}), and Pippin learns one label a row"
+            return f"holds {_NOT_PLAIN[type(found)]} ({shown(found)}), and one label a row is to be learnt"
         if is_missing(found):
             return "is empty"
         if _is_broken(found):

@@ -15,7 +15,7 @@ from pippin.tasks.sequence.metrics import confusion, per_class, top_confusions
 if TYPE_CHECKING:
     from pippin.tasks.sequence.task import SequenceTask
 
-_MOST_MISTAKES, _LONGEST_TEXT = 20, 300
+MOST_MISTAKES, _LONGEST_TEXT = 20, 300
 #: Points of a scatter, and the seed by which they are drawn from more.
 _MOST_POINTS, _SEED = 1000, 0
 #: Classes that a caption names.
@@ -78,7 +78,7 @@ def worst_part(
     else:
         off, title, figure = np.where(predictions != truth, scores, 0.0), "Most confident mistakes", "confidence"
         how, of_answers = ".0%", ""
-    texts = [examples.texts, *([examples.pairs] if examples.pairs else [])]
+    texts = examples.columns
 
     def answer(value: float) -> float | str:
         return value if task.regression else task.labels.names[int(value)]
@@ -86,12 +86,12 @@ def worst_part(
     rows = tuple(
         (
             examples.rows[place],
-            *(_shortened(each[place]) for each in texts),
+            *(shortened(each[place]) for each in texts),
             answer(truth[place].item()),
             answer(predictions[place].item()),
             round(float(off[place]), 4),
         )
-        for place in np.argsort(-off, kind="stable")[:_MOST_MISTAKES].tolist()
+        for place in np.argsort(-off, kind="stable")[:MOST_MISTAKES].tolist()
         if off[place] > 0
     )
     heads = ("row", *columns.text[: len(texts)], "actual", "predicted", figure)
@@ -109,5 +109,5 @@ def _four_digits(largest: float) -> str:
     return f".{min(max(3 - whole, 0), 9)}f"
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

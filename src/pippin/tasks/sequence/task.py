@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pippin.errors import PippinError
 from pippin.models.labels import SEQUENCE_CLASSIFICATION, Labels
 from pippin.recipe import Recipe
-from pippin.tasks.base import Dataset, Reads
+from pippin.tasks.base import AnswerColumns, Command, Dataset, Reads, Scorer
 from pippin.tasks.parts import Bars, Part
 
 if TYPE_CHECKING:  # a command line is judged before anything is loaded
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # a command line is judged before anything is loaded
 
     from pippin.data.encoding import Encoded
     from pippin.data.examples import Examples
+    from pippin.tasks.rows import Splits
     from pippin.tasks.sequence.scorer import SequenceScorer
 
 
@@ -40,8 +42,13 @@ class SequenceTask:
 
     auto_model: ClassVar[str] = SEQUENCE_CLASSIFICATION
     pipeline: ClassVar[str] = "text-classification"
+    command: ClassVar[Command] = "predict"
     reads: ClassVar[Reads] = "first token"
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"loss", "mse", "mae", "rmse"})
+
+    @property
+    def pipeline_options(self) -> str:
+        return 'function_to_apply="none"' if self.regression else ""
 
     @property
     def main_metric(self) -> str:
@@ -51,19 +58,27 @@ class SequenceTask:
     def kind(self) -> str:
         return "numbers" if self.regression else f"{len(self.labels.names)} classes"
 
+    @property
+    def gives(self) -> str:
+        return "a number" if self.regression else f"one of {self.kind}"
+
     def check(self, recipe: Recipe) -> None:
         if recipe.label_smoothing_factor and self.regression:
             raise PippinError("--label_smoothing_factor is for classes, and here numbers are predicted. Leave it out.")
         if recipe.class_weights and self.regression:
             raise PippinError("--class_weights is for classes, and here numbers are predicted. Leave it out.")
 
-    def read(self, recipe: Recipe, known: Labels | None = None) -> Dataset:
+    def read(self, recipe: Recipe, known: Labels | None = None, rows: Splits | None = None) -> Dataset:
         from pippin.tasks.sequence.dataset import prepare
         from pippin.tasks.sequence.sources import find_source
 
-        return prepare(find_source(recipe), recipe, known)
+        return prepare(find_source(recipe, rows), recipe, known)
 
     def with_labels(self, labels: Labels) -> SequenceTask:
+        if labels.several:
+            from pippin.tasks.sequence.several.task import SeveralTask
+
+            return SeveralTask(labels=labels)
         weight_of = dict(zip(self.labels.names, self.class_weights, strict=bool(self.class_weights)))
         weights = tuple(weight_of.get(name, 1.0) for name in labels.names) if weight_of else ()
         return replace(self, labels=labels, regression=labels.regression, class_weights=weights)
@@ -83,7 +98,7 @@ class SequenceTask:
         """Cross-entropy for classes, squared error for numbers: what transformers' heads compute, summed over rows."""
         from torch.nn import functional
 
-        from pippin.tasks.sequence.class_weights import weights_beside
+        from pippin.tasks.class_weights import weights_beside
 
         logits = logits.float()
         if self.regression:
@@ -95,6 +110,15 @@ class SequenceTask:
         from pippin.tasks.sequence.scorer import SequenceScorer
 
         return SequenceScorer(self, encoded)
+
+    def settled(self, judged: Callable[[], Scorer] | None) -> Labels:
+        return self.labels
+
+    def answer_columns(self, top_k: int | None = None, all_scores: bool = False, words: bool = False) -> AnswerColumns:
+        from pippin.tasks.class_answers import ClassColumns, NumberColumns
+
+        wants_scores = top_k is not None or all_scores
+        return NumberColumns() if self.regression and not wants_scores else ClassColumns(self.labels, top_k, all_scores)
 
     def suspects(self, examples: Examples, places: np.ndarray) -> list[str]:
         import numpy as np

@@ -107,8 +107,10 @@ def _show_runs(runs: Runs, terminal: Terminal) -> None:
 
 def _show_fits(fits: Fits, terminal: Terminal) -> None:
     of_budget = f" of {memory(fits.budget)}" if fits.budget else ""
-    verdict = "no" if not fits.will else "yes, with the changes below" if fits.settings else "yes"
-    _say(terminal, "fits", f"{verdict}: needs about {memory(fits.needed)}{of_budget}", _GOOD if fits.will else _BAD)
+    changed = ", with the changes below" if fits.settings else ""
+    verdict = "no" if not fits.will else f"tight: likely to swap or stop{changed}" if fits.is_tight else f"yes{changed}"
+    colour = _BAD if not fits.will else _NOTE if fits.is_tight else _GOOD
+    _say(terminal, "fits", f"{verdict}: needs about {memory(fits.needed)}{of_budget}", colour)
     parts = [f"{_PARTS.get(name, name)} {memory(size)}" for name, size in fits.parts.items()]
     _below(terminal, " · ".join(parts[:_MOST_PARTS]))
     for name, words in fits.settings.items():

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 _MOST_HELD_OUT = 5000
 
 
-def hold_out(examples: Examples, share: float, seed: int, stratify: bool) -> tuple[np.ndarray, np.ndarray]:
+def hold_out(examples: Examples, share: float, seed: int, strata: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Places to keep and places to hold out, each in file order. Every class keeps a row in training.
 
-    None are held out where each class has a single row.
+    ``strata`` are the classes of the rows, where there are any. None are held out where each class has a single row.
     """
     share = min(share, _MOST_HELD_OUT / len(examples))
     order = _candidates(examples, np.random.default_rng(seed).permutation(len(examples)))
-    if not stratify or examples.labels is None:
+    if strata is None:
         held = order[: max(1, round(share * len(examples)))]
     else:
-        held = _stratified(order, examples.labels, share)
+        held = _stratified(order, strata, share)
     mask = np.zeros(len(examples), dtype=bool)
     mask[held] = True
     return np.flatnonzero(~mask), np.flatnonzero(mask)

@@ -1,0 +1,1 @@
+"""A trained language model for other programs: written, loaded again by their own readers, and compared."""

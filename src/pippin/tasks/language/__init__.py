@@ -1,0 +1,1 @@
+"""Text that goes on from a text: chats, answers to prompts, plain texts."""
