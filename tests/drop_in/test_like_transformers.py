@@ -125,7 +125,7 @@ class OwnClassifier(transformers.BertForSequenceClassification):
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        (transformers.BertForQuestionAnswering, "only classifiers of texts and of tokens can be packed"),
+        (transformers.BertForQuestionAnswering, "only classifiers, taggers and decoders can be packed"),
         (OwnClassifier, "OwnClassifier is not one of transformers' own"),
     ],
 )

@@ -80,7 +80,8 @@ def is_language(table: Table, recipe: Recipe) -> bool:
     if recipe.label_column or recipe.do_regression or recipe.several_labels == "on" or recipe.fine_labels:
         return False
     if recipe.text_column:
-        return len(recipe.text_column) == 1 and _holds_chats(table, recipe.text_column[0])
+        (name, *more) = recipe.text_column
+        return not more and name in table.columns and _holds_chats(table, name)
     try:
         form = find_form(table, recipe)
     except PippinError:
