@@ -67,6 +67,19 @@ def test_the_answers_are_learnt(template, end):
     assert found.example == as_read(found)
 
 
+def test_an_answer_without_an_end_gets_one():
+    """As in GLM's template, where the next turn's mark ends an answer."""
+    endless = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + ' ' + m['content'] }}{% endfor %}"
+    endless += "{% if add_generation_prompt %}{{ '<|im_start|>assistant ' }}{% endif %}"
+    end = small_tokenizer().eos_token
+    found = encoded(chat_of(TALK), template=endless)
+    assert learnt(found) == ["cat is animal.", f"bread is food.{end}"]
+    assert any(f"so {end} follows the last one" in note for note in found.notes)
+    (everything,) = learnt(encoded(chat_of(TALK), template=endless, learn="all"))
+    assert everything.endswith(end)
+    assert not any("follows" in note for note in encoded(chat_of(TALK)).notes)
+
+
 def test_labels_are_what_follows():
     found = encoded(chat_of(TALK))
     has_label = found.labels >= 0

@@ -14,7 +14,7 @@ from pippin.data.encoding import Encoded, portions
 from pippin.data.examples import Examples
 from pippin.errors import PippinError
 from pippin.tasks.language.chats import Chat
-from pippin.tasks.language.templates import Learn, NotLearnable, Written, marks_answers, write
+from pippin.tasks.language.templates import Learn, NotLearnable, Written, adds_end, marks_answers, write
 from pippin.tasks.parts import Marked
 
 #: Rows that a message names.
@@ -94,7 +94,7 @@ def encode_text(
         origin=examples.origin,
         rows=[examples.rows[place] for place in sources],
         per_token=True,
-        notes=(*notes, *_about_lost(examples, lost, max_length)),
+        notes=(*notes, *_about_ends(tokenizer, is_chat), *_about_lost(examples, lost, max_length)),
         sources=np.array(sources),
     )
 
@@ -200,6 +200,14 @@ def example_of(ids: list[int], labels: np.ndarray, tokenizer: Any) -> Marked:
             marks.append((len(text), len(text) + len(written), LEARNT))
         text += written
     return Marked(text, tuple(marks))
+
+
+def _about_ends(tokenizer: Any, is_chat: bool) -> Iterator[str]:
+    if is_chat and not marks_answers(tokenizer) and adds_end(tokenizer):
+        yield (
+            f"the chat template ends answers with no token of its own, so {tokenizer.eos_token} follows the last one: "
+            "the model learns to stop there."
+        )
 
 
 def _about_lost(examples: Examples, lost: list[int], max_length: int) -> Iterator[str]:

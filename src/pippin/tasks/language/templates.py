@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pippin.errors import PippinError, readable, shown
-from pippin.tasks.language.chats import Chat
+from pippin.tasks.language.chats import ASSISTANT, USER, Chat
 
 #: What is learnt of a chat: everything, all answers, or the last answer.
 Learn = Literal["all", "answers", "last"]
+#: The shortest chat.
+_SAMPLE = Chat(({"role": USER, "content": "A?"}, {"role": ASSISTANT, "content": "B."}))
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
 #: For models that come without a template: it says who speaks, and ends answers with the model's end token.
 PLAIN_TEMPLATE = (
@@ -82,7 +84,31 @@ def marks_answers(tokenizer: Any) -> bool:
 
 
 def write(chat: Chat, tokenizer: Any, learn: Learn) -> list[Written]:
-    """A chat as one text, or where the template rewrites what came before as one for each answer that is learnt."""
+    """A chat as one text, or where the template rewrites what came before as one for each answer that is learnt.
+
+    Where the template ends an answer with no token of its own, the end token follows, so that a model learns to stop.
+    """
+    return [_with_end(written, tokenizer) for written in _written(chat, tokenizer, learn)]
+
+
+def adds_end(tokenizer: Any) -> bool:
+    """Whether ``write`` puts an end token after answers."""
+    try:
+        return any(written != _with_end(written, tokenizer) for written in _written(_SAMPLE, tokenizer, "last"))
+    except NotLearnable:
+        return False
+
+
+def _with_end(written: Written, tokenizer: Any) -> Written:
+    *others, (start, stop) = written.learnt
+    ends = tuple(special_tokens(tokenizer))
+    if tokenizer.eos_token is None or stop < len(written.text) or written.text.rstrip().endswith(ends):
+        return written
+    text = written.text + tokenizer.eos_token
+    return Written(text, (*others, (start, len(text))))
+
+
+def _written(chat: Chat, tokenizer: Any, learn: Learn) -> list[Written]:
     if learn == "all":
         text = _render(chat, tokenizer)
         return [Written(text, ((0, len(text)),))]
