@@ -4,8 +4,8 @@
 
 TRL marks the answers in a changed copy of a model's template, its training template. Pippin gets the model's own, and
 then the marked one too (--chat_template). Compared are the tokens that are learnt, chat by chat. Chats have one to four
-turns; every second one has a system message, where the template takes one. The tokenizer gets the marks of each template
-as special tokens. Where both learn the same answers, they may still differ in what surrounds them:
+turns; every second one has a system message, where the template takes one. The tokenizer gets the marks of each
+template as special tokens. Where both learn the same answers, they may still differ in what surrounds them:
 
 - each in a row of its own: the template rewrites earlier turns once more follows, which TRL's copy does not;
 - TRL learns the prompt's end too: its marks begin before the end of the prompt that the template writes for an answer;
